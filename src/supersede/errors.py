@@ -1,0 +1,137 @@
+"""Every error this package raises on purpose.
+
+One base class, so that ``except SupersedeError`` is enough. The docstring of a class is its default
+message. Errors that come from the database keep the driver's error as ``__cause__``; ``sqlstate`` is
+the code that the SQL functions raise for the same condition.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class SupersedeError(Exception):
+    """The operation failed and changed nothing."""
+
+    sqlstate: ClassVar[str | None] = None
+
+    def __init__(self, message: str | None = None, *, details: dict[str, Any] | None = None) -> None:
+        self.message = message or (self.__doc__ or "").strip().splitlines()[0]
+        self.details: dict[str, Any] = details or {}
+        super().__init__(self.message)
+
+
+class InvalidInput(SupersedeError, ValueError):
+    """An argument cannot be accepted as given."""
+
+    sqlstate = "SU013"
+
+
+class InvalidPeriod(InvalidInput):
+    """A period must not be empty or reversed: its end must lie after its start."""
+
+    sqlstate = "SU001"
+
+
+class InvalidInstant(InvalidInput):
+    """An instant must be an aware datetime, a date, or ISO 8601 with an offset, in years 1 to 9999."""
+
+    sqlstate = "SU002"
+
+
+class OutOfOrder(SupersedeError):
+    """An event was recorded before the newest event in the ledger, or in the future."""
+
+    sqlstate = "SU003"
+
+
+class FactNotFound(SupersedeError, LookupError):
+    """No fact has this id or ref in the namespace."""
+
+    sqlstate = "SU004"
+
+
+class FactNotCurrent(SupersedeError):
+    """A fact that the call needs is not believed in the period in question."""
+
+    sqlstate = "SU005"
+
+
+class SupersessionCycle(SupersedeError):
+    """The edge would make a fact supersede itself, directly or through others."""
+
+    sqlstate = "SU006"
+
+
+class RefConflict(SupersedeError):
+    """The ref or handle already stands for something else."""
+
+    sqlstate = "SU007"
+
+
+class TrustConflict(SupersedeError):
+    """A fact of lower trust may not take this fact's validity away."""
+
+    sqlstate = "SU008"
+
+
+class Conflict(SupersedeError):
+    """Another writer was in the way; nothing was changed, and the call may be repeated."""
+
+    sqlstate = "SU009"
+
+
+class NamespaceNotFound(SupersedeError, LookupError):
+    """The namespace does not exist; its first write creates it."""
+
+    sqlstate = "SU010"
+
+
+class DimensionMismatch(SupersedeError, ValueError):
+    """A vector does not have the number of dimensions of its embedding space."""
+
+    sqlstate = "SU011"
+
+
+class UnsafeIsolation(SupersedeError):
+    """Writes need READ COMMITTED: under a snapshot, the lock would show the past."""
+
+    sqlstate = "SU012"
+
+
+class SlotOverlap(SupersedeError):
+    """A predicate cannot be declared one-valued while its values overlap."""
+
+    sqlstate = "SU014"
+
+
+class OutOfSync(SupersedeError):
+    """The basis is ahead of this server: it was made where more had been recorded."""
+
+    sqlstate = "SU015"
+
+
+class SpaceGone(SupersedeError, LookupError):
+    """The embedding space that the basis names is not in this database."""
+
+    sqlstate = "SU016"
+
+
+class EmbedderError(SupersedeError):
+    """The embedder returned something that cannot be ranked (zero vector, NaN, wrong shape)."""
+
+
+class EmbedderUnavailable(EmbedderError):
+    """The embedder could not be loaded or did not answer."""
+
+
+class SchemaOutOfDate(SupersedeError):
+    """The database's schema is not the one this version of supersede needs."""
+
+
+class ServerUnavailable(SupersedeError):
+    """No usable PostgreSQL server answered."""
+
+
+class ServerUnsupported(ServerUnavailable):
+    """The server lacks something supersede needs (version, extension, encoding, privilege)."""
