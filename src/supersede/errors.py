@@ -129,6 +129,10 @@ class SchemaOutOfDate(SupersedeError):
     """The database's schema is not the one this version of supersede needs."""
 
 
+class PrivilegeMissing(SupersedeError):
+    """The database role may not do this."""
+
+
 class ServerUnavailable(SupersedeError):
     """No usable PostgreSQL server answered."""
 

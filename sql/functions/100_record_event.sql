@@ -1,0 +1,72 @@
+-- One operation, from the lock to the head: every verb goes this way.
+create or replace function supersede.record_event(
+    p_namespace text, p_event jsonb, p_embedding halfvec, p_space smallint, p_truncated boolean,
+    p_actor text, p_replay boolean, p_out_of_order text)
+returns jsonb
+language plpgsql
+as $$
+declare
+    v_event jsonb := (
+        select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(p_event)
+        where jsonb_typeof(value) <> 'null');
+    v_verb text := v_event ->> 'op';
+    v_digest text := supersede.digest(v_event - 'handle' - 'recorded_at');
+    v_handle text := v_event ->> 'handle';
+    v_recorded_at timestamptz := supersede.instant(v_event ->> 'recorded_at', 'recorded_at');
+    v_namespace record;
+    v_result jsonb;
+    v_stamp timestamptz;
+    v_now timestamptz;
+    v_asserted_at timestamptz;
+begin
+    perform supersede.check_event(v_event);
+    if v_handle is null and v_verb in ('remember', 'supersede', 'amend') then
+        v_handle := v_event ->> 'ref';
+    end if;
+    if v_handle is null and p_replay then
+        v_handle := supersede.digest(v_event);
+    end if;
+    v_namespace := supersede.lock_namespace(p_namespace);
+    v_result := supersede.repeat_of(
+        p_namespace, v_verb, v_handle, v_event ? 'handle', v_digest);
+    if v_result is not null then
+        return v_result;
+    end if;
+
+    v_stamp := greatest(supersede.clock(), v_namespace.head + interval '1 microsecond');
+    v_now := v_stamp;
+    if p_replay then
+        if v_recorded_at is null then
+            perform supersede.fail('SU013', 'an event to replay needs recorded_at');
+        end if;
+        v_now := v_recorded_at;
+        v_asserted_at := supersede.check_order(
+            v_recorded_at, v_namespace.recorded_at, p_out_of_order);
+        v_stamp := greatest(v_recorded_at, v_namespace.head + interval '1 microsecond');
+    end if;
+
+    v_result := case v_verb
+        when 'remember' then supersede.verb_remember(p_namespace, v_event, v_stamp, v_now,
+            v_asserted_at, p_embedding, p_space, p_truncated)
+        when 'supersede' then supersede.verb_supersede(p_namespace, v_event, v_stamp, v_now,
+            v_asserted_at, p_embedding, p_space, p_truncated)
+        when 'amend' then supersede.verb_amend(p_namespace, v_event, v_stamp, v_now,
+            v_asserted_at, p_embedding, p_space, p_truncated)
+        when 'end' then supersede.verb_end(p_namespace, v_event, v_stamp, v_now)
+        when 'retract' then supersede.verb_retract(p_namespace, v_event, v_stamp)
+        when 'cite' then supersede.verb_cite(p_namespace, v_event, v_stamp, v_now)
+        when 'declare_predicate' then supersede.verb_declare_predicate(p_namespace, v_event, v_stamp)
+    end || jsonb_build_object(
+        'verb', v_verb, 'namespace', p_namespace, 'stamp', supersede.iso(v_stamp), 'repeated', false);
+
+    insert into supersede.operation
+        (namespace, stamp, verb, actor, handle, digest, note, event, result)
+    values (p_namespace, v_stamp, v_verb, p_actor, v_handle, v_digest, v_event ->> 'note',
+            v_event, v_result);
+    update supersede.namespace n
+    set head = v_stamp,
+        recorded_at = greatest(n.recorded_at, case when p_replay then v_recorded_at else v_stamp end)
+    where n.namespace = p_namespace;
+    return v_result;
+end
+$$;

@@ -1,0 +1,9 @@
+-- A question as a query that any of its words satisfies.
+create or replace function supersede.any_word(p_configuration regconfig, p_text text) returns tsquery
+language sql stable parallel safe
+return (
+    select string_agg(quote_literal(lexeme), ' | ')::tsquery
+    from unnest(to_tsvector(p_configuration, p_text)));
+
+comment on function supersede.any_word(regconfig, text) is
+    'The lexemes of a text, OR-ed; NULL where it has none.';

@@ -1,0 +1,15 @@
+-- Runs as the owner: writers have no other way to the tables.
+create or replace function supersede.cite(
+    event jsonb, namespace text default 'default', actor text default null)
+returns jsonb
+language plpgsql security definer set search_path from current
+as $$
+begin
+    perform supersede.refuse_recorded_at(event);
+    return supersede.record_event(
+        namespace, event || '{"op": "cite"}', null, null, false, actor, false, 'refuse');
+end
+$$;
+
+comment on function supersede.cite(jsonb, text, text) is
+    'Adds "sources" to the fact named by "ref".';

@@ -1,0 +1,15 @@
+-- Runs as the owner: writers have no other way to the tables.
+create or replace function supersede.declare_predicate(
+    event jsonb, namespace text default 'default', actor text default null)
+returns jsonb
+language plpgsql security definer set search_path from current
+as $$
+begin
+    perform supersede.refuse_recorded_at(event);
+    return supersede.record_event(
+        namespace, event || '{"op": "declare_predicate"}', null, null, false, actor, false, 'refuse');
+end
+$$;
+
+comment on function supersede.declare_predicate(jsonb, text, text) is
+    'Declares the predicate "name" one-valued or many-valued ("cardinality").';

@@ -1,0 +1,16 @@
+-- Runs as the owner: writers have no other way to the tables.
+create or replace function supersede.remember(
+    event jsonb, namespace text default 'default', actor text default null,
+    embedding halfvec default null, space_id smallint default null, truncated boolean default false)
+returns jsonb
+language plpgsql security definer set search_path from current
+as $$
+begin
+    perform supersede.refuse_recorded_at(event);
+    return supersede.record_event(
+        namespace, event || '{"op": "remember"}', embedding, space_id, truncated, actor, false, 'refuse');
+end
+$$;
+
+comment on function supersede.remember(jsonb, text, text, halfvec, smallint, boolean) is
+    'Records a claim. Event keys: claim, and optionally ref, subject, predicate, object, kind, data, trust, valid_from, valid_to, sources, asserted, over_trust, handle, note.';

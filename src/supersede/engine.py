@@ -1,0 +1,192 @@
+"""Connections: how they are made, what every session is set to, which servers are refused.
+
+Every setting is made with SET LOCAL at the start of a transaction, so nothing leaks through a pooler, and
+whatever the role or the database says, answers come out the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from supersede import errors
+from supersede.settings import normalise_url
+
+MINIMUM_SERVER = 17
+MINIMUM_VECTOR = (0, 7)
+EXTENSIONS = ("vector", "btree_gist", "pg_trgm")
+
+_SESSION = {
+    "timezone": "UTC",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "iso_8601",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "client_min_messages": "warning",
+    # A write waits this long for its turn, then says Conflict.
+    "lock_timeout": "15s",
+    "idle_in_transaction_session_timeout": "5min",
+    # Exact answers come in one order from every plan; JIT costs more than it saves at this size.
+    "jit": "off",
+}
+_SET_LOCAL = sa.text("select " + ", ".join(f"set_config('{k}', '{v}', true)" for k, v in _SESSION.items()))
+_SET_PATH = sa.text("select set_config('search_path', :path, true)")
+
+# All of these mean: somebody else was faster; nothing was changed.
+_CONFLICT_STATES = {"23P01", "40P01", "40001", "55P03"}
+_BY_STATE = {
+    kind.sqlstate: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.SupersedeError) and kind.sqlstate
+}
+_BY_CONSTRAINT = {
+    "fact_ref_pkey": errors.RefConflict,
+    "operation_handle_key": errors.RefConflict,
+}
+
+
+def make_engine(url: str | sa.URL) -> sa.Engine:
+    """An engine whose transactions are READ COMMITTED and set up as this package needs them.
+
+    :raises ServerUnavailable: if the URL cannot be read; the message does not repeat it.
+    """
+    engine = sa.create_engine(
+        normalise_url(url) if isinstance(url, str) else url,
+        isolation_level="READ COMMITTED",
+        pool_pre_ping=True,
+        pool_size=5,
+        max_overflow=15,
+        hide_parameters=True,
+        json_serializer=lambda value: json.dumps(value, ensure_ascii=False, allow_nan=False),
+    )
+    known_path: list[str] = []
+
+    def set_session(connection: sa.Connection) -> None:
+        connection.execute(_SET_LOCAL)
+        path, complete = (known_path[0], True) if known_path else search_path(connection)
+        if complete and not known_path:
+            # Only once all extensions are there: during init they are still being made.
+            known_path.append(path)
+        connection.execute(_SET_PATH, {"path": path})
+
+    sa.event.listen(engine, "begin", set_session)
+    return engine
+
+
+def search_path(connection: sa.Connection) -> tuple[str, bool]:
+    """The search path of a session, and whether all extensions were found for it.
+
+    It holds this schema and those of the extensions' types. ``pg_temp`` stands last and named, so that
+    no temporary object can pose as one of ours.
+    """
+    found = connection.execute(
+        sa.text(
+            "select e.extname, quote_ident(n.nspname) from pg_catalog.pg_extension e "
+            "join pg_catalog.pg_namespace n on n.oid = e.extnamespace "
+            "where e.extname = any (:names)"
+        ),
+        {"names": list(EXTENSIONS)},
+    ).all()
+    path = ", ".join(dict.fromkeys(["pg_catalog", "supersede", *(s for _, s in found), "pg_temp"]))
+    return path, len(found) == len(EXTENSIONS)
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One snapshot for a whole read: REPEATABLE READ, READ ONLY."""
+    with translated_errors(), engine.connect() as connection:
+        snapshot = connection.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        with snapshot.begin():
+            yield snapshot
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One transaction for a write: READ COMMITTED, committed at the end or not at all."""
+    with translated_errors(), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Driver errors come out as this package's, with the driver's own as the cause."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        raise translate(error) from error.orig
+    except sa.exc.TimeoutError as error:
+        raise errors.ServerUnavailable("all connections of this store's pool are in use") from error
+
+
+def translate(error: sa.exc.DBAPIError) -> errors.SupersedeError:
+    """The error of this package that a driver error stands for; values are never repeated from it."""
+    state = getattr(error.orig, "sqlstate", None)
+    diagnostic = getattr(error.orig, "diag", None)
+    if state is None or error.connection_invalidated or state[:2] in {"08", "57"}:
+        return errors.ServerUnavailable("the connection to PostgreSQL was lost or refused")
+    if state in _BY_STATE:
+        detail = getattr(diagnostic, "message_detail", None)
+        details: dict[str, Any] = json.loads(detail) if detail else {}
+        return _BY_STATE[state](getattr(diagnostic, "message_primary", None), details=details)
+    if state in _CONFLICT_STATES:
+        return errors.Conflict(details={"sqlstate": state})
+    constraint = getattr(diagnostic, "constraint_name", None) or ""
+    for prefix, kind in _BY_CONSTRAINT.items():
+        if constraint.startswith(prefix):
+            return kind()
+    if state == "42501":
+        return errors.PrivilegeMissing(f"{getattr(diagnostic, 'message_primary', 'denied')}")
+    if state[:2] in {"22", "23"}:
+        return errors.InvalidInput(
+            f"PostgreSQL refused a value ({state}{', ' + constraint if constraint else ''})"
+        )
+    return errors.SupersedeError(f"PostgreSQL answered with error {state}: {type(error.orig).__name__}")
+
+
+def check_server(connection: sa.Connection) -> None:
+    """Refuse a server that cannot hold the promises.
+
+    :raises ServerUnsupported: for PostgreSQL below 17, or a database that is not UTF-8.
+    """
+    version, encoding = connection.execute(
+        sa.text("select current_setting('server_version_num')::int, current_setting('server_encoding')")
+    ).one()
+    if version < MINIMUM_SERVER * 10_000:
+        raise errors.ServerUnsupported(
+            f"this is PostgreSQL {version // 10_000}; supersede needs {MINIMUM_SERVER} or newer"
+        )
+    if encoding != "UTF8":
+        raise errors.ServerUnsupported(
+            f"this database is encoded as {encoding}; create one with encoding 'UTF8'"
+        )
+
+
+def check_extensions(connection: sa.Connection) -> None:
+    """Refuse a database that lacks an extension.
+
+    :raises ServerUnsupported: naming what is missing or too old.
+    """
+    found = dict(
+        connection.execute(
+            sa.text("select extname, extversion from pg_catalog.pg_extension where extname = any (:n)"),
+            {"n": list(EXTENSIONS)},
+        )
+        .tuples()
+        .all()
+    )
+    missing = [name for name in EXTENSIONS if name not in found]
+    if missing:
+        raise errors.ServerUnsupported(
+            f"extension {', '.join(missing)} is missing in this database; run `supersede init` on it"
+        )
+    if tuple(int(part) for part in found["vector"].split(".")[:2]) < MINIMUM_VECTOR:
+        raise errors.ServerUnsupported(
+            f"pgvector {found['vector']} is too old; supersede needs "
+            f"{'.'.join(map(str, MINIMUM_VECTOR))} or newer: ALTER EXTENSION vector UPDATE"
+        )

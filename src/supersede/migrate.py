@@ -1,0 +1,185 @@
+"""From an empty database to the schema this version needs: extensions, revisions, functions, views."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from supersede import engine as db
+from supersede.errors import InvalidInput, SchemaOutOfDate, ServerUnsupported
+from supersede.schema import HEAD_REVISION, SCHEMA
+
+# Two processes that open the same new database at once take turns.
+_INIT_LOCK = 0x7375_7065
+
+
+def _files(kind: str) -> Path:
+    """A folder of this project's SQL or revisions: inside the wheel, else in the source tree."""
+    here = Path(__file__).resolve().parent
+    packaged = here / f"_{kind}"
+    return packaged if packaged.is_dir() else here.parent.parent / kind
+
+
+def prepare_session(connection: sa.Connection) -> None:
+    """Put the schema of the extensions on the search path, where vector's types and operators live."""
+    connection.execute(
+        sa.text("select set_config('search_path', :path, true)"),
+        {"path": db.search_path(connection)[0]},
+    )
+
+
+@contextmanager
+def connect_for_migration(url: str) -> Iterator[sa.Connection]:
+    """A connection in a transaction, for alembic's own command line."""
+    with db.make_engine(url).begin() as connection:
+        yield connection
+
+
+def is_compared(
+    item: Any,  # noqa: ANN401 - alembic passes any schema item
+    name: str | None,
+    kind: str,
+    _reflected: bool,  # noqa: FBT001 - alembic's signature
+    _compare_to: Any,  # noqa: ANN401
+) -> bool:
+    """Whether ``alembic check`` compares an object: not the partitions, which metadata cannot express."""
+    table = name if kind == "table" else getattr(getattr(item, "table", None), "name", None)
+    return table not in {"fact_version_open", "fact_version_closed", "alembic_version"}
+
+
+def apply_sql(connection: sa.Connection) -> None:
+    """Apply every function and view, then the grants; one object a file, in the order of their names."""
+    root = _files("sql")
+    for path in [
+        *sorted((root / "functions").glob("*.sql")),
+        *sorted((root / "views").glob("*.sql")),
+        root / "grants.sql",
+    ]:
+        # The driver's own cursor: a colon or a percent sign in a body is no parameter here.
+        with connection.connection.cursor() as cursor:
+            cursor.execute(path.read_text(encoding="utf-8"))
+
+
+def _config(connection: sa.Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_files("alembic")).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def init(engine: sa.Engine, *, text_search: str = "english") -> None:
+    """Create the extensions and bring the schema to head; safe to repeat.
+
+    :param text_search: PostgreSQL text-search configuration, fixed at the first ``init``.
+    :raises ServerUnsupported: if an extension is missing or may not be created.
+    :raises SchemaOutOfDate: if the database was made by a newer supersede.
+    :raises InvalidInput: if the configuration does not exist or another one was chosen before.
+    """
+    with engine.begin() as connection:
+        connection.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": _INIT_LOCK})
+        db.check_server(connection)
+        _create_extensions(connection)
+        revision = current_revision(connection)
+        if revision is not None and revision > HEAD_REVISION:
+            raise SchemaOutOfDate(_newer(revision))
+        connection.execute(sa.text(f"create schema if not exists {SCHEMA}"))
+        if revision == HEAD_REVISION:
+            prepare_session(connection)
+            apply_sql(connection)
+        else:
+            command.upgrade(_config(connection), "head")
+        _choose_text_search(connection, text_search)
+
+
+def upgrade(connection: sa.Connection, revision: str = "head") -> None:
+    """Run the revisions up to one of them, inside the caller's transaction."""
+    command.upgrade(_config(connection), revision)
+
+
+def downgrade(connection: sa.Connection, revision: str) -> None:
+    """Run the revisions down to one of them, inside the caller's transaction."""
+    command.downgrade(_config(connection), revision)
+
+
+def _create_extensions(connection: sa.Connection) -> None:
+    for name in db.EXTENSIONS:
+        try:
+            with connection.begin_nested():
+                connection.execute(sa.text(f"create extension if not exists {name}"))
+        except sa.exc.DBAPIError as error:
+            raise ServerUnsupported(
+                f"extension {name} could not be created: {_first_line(error)}; install it on the "
+                f"server (pgvector: package postgresql-NN-pgvector) or have a superuser run "
+                f"CREATE EXTENSION {name}"
+            ) from error.orig
+
+
+def _choose_text_search(connection: sa.Connection, text_search: str) -> None:
+    if not re.fullmatch(r"[a-z_][a-z0-9_.]*", text_search):
+        raise InvalidInput(f"text search configuration {text_search!r} is not a plain name")
+    chosen = connection.execute(
+        sa.text("select text_search::text from supersede.configuration")
+    ).scalar()
+    if chosen is None:
+        try:
+            with connection.begin_nested():
+                connection.execute(
+                    sa.text(
+                        "insert into supersede.configuration (text_search) "
+                        "values (cast(:name as regconfig))"
+                    ),
+                    {"name": text_search},
+                )
+        except sa.exc.DBAPIError as error:
+            raise InvalidInput(
+                f"there is no text search configuration {text_search!r}: {_first_line(error)}; "
+                r"psql's \dF lists them"
+            ) from error.orig
+    elif chosen.removeprefix("pg_catalog.") != text_search.removeprefix("pg_catalog."):
+        raise InvalidInput(
+            f"this database was made with text search configuration {chosen!r}; the text columns "
+            f"of its facts cannot be changed to {text_search!r}"
+        )
+
+
+def current_revision(connection: sa.Connection) -> str | None:
+    """The revision of the database's schema, or None where there is none."""
+    if connection.execute(sa.text("select to_regclass('supersede.alembic_version')")).scalar() is None:
+        return None
+    return connection.execute(sa.text("select version_num from supersede.alembic_version")).scalar()
+
+
+def check_revision(connection: sa.Connection) -> None:
+    """Raise unless the database's schema is exactly the one this version needs.
+
+    :raises SchemaOutOfDate: saying what to do.
+    """
+    revision = current_revision(connection)
+    if revision == HEAD_REVISION:
+        return
+    if revision is None:
+        raise SchemaOutOfDate("this database has no supersede schema yet; run `supersede init` on it")
+    if revision > HEAD_REVISION:
+        raise SchemaOutOfDate(_newer(revision))
+    raise SchemaOutOfDate(
+        f"the database's schema is revision {revision}, this supersede needs {HEAD_REVISION}; run "
+        "`supersede init` to upgrade it"
+    )
+
+
+def _newer(revision: str) -> str:
+    return (
+        f"the database's schema is revision {revision}, made by a newer supersede than this one "
+        f"({HEAD_REVISION}); upgrade the package"
+    )
+
+
+def _first_line(error: sa.exc.DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0]
