@@ -22,6 +22,10 @@ declare
     v_gap tstzrange;
     v_fact_id uuid := p_fact.fact_id;
     v_created boolean;
+    v_asserted_at timestamptz := coalesce(
+        supersede.instant(p_event ->> 'asserted', 'asserted'),
+        case when p_is_new then p_fact.asserted_at end,
+        lower(p_period));
 begin
     select array_agg(c.fact_id) filter (where c.action = 'cut'),
            array_agg(c.fact_id order by c.region) filter (where c.action = 'hold'),
@@ -46,6 +50,7 @@ begin
         perform supersede.refuse_cycle(v_namespace, v_fact_id, v_cut_ids);
     end if;
     if v_created then
+        p_fact.asserted_at := v_asserted_at;
         perform supersede.insert_fact(p_fact, p_embedding, p_space, p_truncated);
     end if;
 
@@ -71,9 +76,7 @@ begin
         perform supersede.name_fact(v_namespace, v_fact_id, p_event ->> 'ref', p_stamp);
     end if;
     perform supersede.cite_holders(
-        v_namespace, v_fact_id, v_holders, p_event -> 'sources',
-        coalesce(supersede.instant(p_event ->> 'asserted', 'asserted'), p_fact.asserted_at,
-                 lower(p_period)),
+        v_namespace, v_fact_id, v_holders, p_event -> 'sources', v_asserted_at,
         v_inherit, p_stamp);
     return supersede.written(v_namespace, v_fact_id, v_created, v_gaps, v_cuts);
 end

@@ -2,8 +2,8 @@
 
 The index knows months, not days, and it is not tidy. Forty-four RFCs were obsoleted in the month
 they appeared in; three by an RFC dated earlier than they are; many have several obsoleters, or had
-been obsolete for years when another RFC updated them. So every edge says ``if_not_current="link"``:
-cut what is there to cut, and keep the edge in any case.
+been obsolete for years when another RFC updated them. So every supersession says
+``if_not_current="link"``: cut what is there to cut, and keep the edge in any case.
 """
 
 from __future__ import annotations
@@ -121,7 +121,6 @@ def _amend(olds: list[int], when: str) -> dict[str, Any]:
         "recorded_at": when,
         "old": [_ref(old) for old in olds],
         "valid_from": when,
-        "if_not_current": "link",
     }
 
 

@@ -20,14 +20,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 from urllib.parse import quote
 
 import platformdirs
 import psycopg
 
-from supersede.adapters import postgres_wheel
+from supersede.adapters import postgres_wheel, postmaster
 from supersede.adapters.postgres_wheel import SERVER_USER, is_root, log, pgdata
+from supersede.adapters.postmaster import Postmaster
 from supersede.errors import ServerUnavailable
 from supersede.settings import Settings
 
@@ -48,11 +49,6 @@ class ServerInfo:
     pid: int | None = None
     version: str | None = None
     url: str | None = None
-
-
-class _Postmaster(NamedTuple):
-    pid: int
-    socket_dir: Path
 
 
 def default_data_dir() -> Path:
@@ -79,11 +75,13 @@ def start(data_dir: Path | str | None = None) -> ServerInfo:
     with _explained(home):
         if (found := _answer(home, DATABASE)) is not None:
             return found
+        postgres_wheel.package()  # not installed: say so before anything is made
         _make_home(home)
         with _locked(home):
-            if _answer(home, "postgres") is None:
-                postgres_wheel.initialise(home)
-                _launch_until_it_answers(home)
+            if postmaster.live(pgdata(home)) is None:
+                postmaster.end_orphans(pgdata(home), uid=postgres_wheel.server_user().uid)
+            postgres_wheel.initialise(home)
+            _launch_until_it_answers(home)
             _ensure_database(home)
             found = _answer(home, DATABASE)
     if found is None:
@@ -110,9 +108,9 @@ def status(data_dir: Path | str | None = None) -> ServerInfo:
     with _explained(home):
         if (found := _answer(home, "postgres")) is not None:
             return found
-        postmaster = _live_postmaster(home)
-    pid = postmaster.pid if postmaster else None
-    return ServerInfo(data_dir=home, log=log(home), running=pid is not None, pid=pid)
+        alive = postmaster.live(pgdata(home))
+    pid = alive.pid if alive else None
+    return ServerInfo(data_dir=home, log=log(home), running=alive is not None, pid=pid)
 
 
 def stop(data_dir: Path | str | None = None) -> bool:
@@ -126,22 +124,6 @@ def stop(data_dir: Path | str | None = None) -> bool:
             return False
         with _locked(home):
             return _stop(home)
-
-
-def _stop(home: Path) -> bool:
-    if True:
-        postmaster = _live_postmaster(home)
-        if postmaster is None:
-            return False
-        os.kill(postmaster.pid, signal.SIGINT)  # PostgreSQL's "fast": roll back, checkpoint, exit
-        deadline = time.monotonic() + STOP_SECONDS
-        while _live_postmaster(home) is not None:
-            if time.monotonic() > deadline:
-                raise ServerUnavailable(f"The embedded server did not stop; see {log(home)}")
-            time.sleep(0.02)
-        if postmaster.socket_dir != pgdata(home):
-            shutil.rmtree(postmaster.socket_dir, ignore_errors=True)
-    return True
 
 
 def _locate(data_dir: Path | str | None) -> Path:
@@ -185,6 +167,21 @@ def _make_home(home: Path) -> None:
                 )
 
 
+def _stop(home: Path) -> bool:
+    alive = postmaster.live(pgdata(home))
+    if alive is None:
+        return False
+    os.kill(alive.pid, signal.SIGINT)  # PostgreSQL's "fast": roll back, checkpoint, exit
+    deadline = time.monotonic() + STOP_SECONDS
+    while postmaster.live(pgdata(home)) is not None:
+        if time.monotonic() > deadline:
+            raise ServerUnavailable(f"The embedded server did not stop; see {log(home)}")
+        time.sleep(0.02)
+    if alive.socket_dir != pgdata(home):
+        shutil.rmtree(alive.socket_dir, ignore_errors=True)
+    return True
+
+
 @contextlib.contextmanager
 def _explained(home: Path) -> Iterator[None]:
     """Turns what the system refuses into an error that names the folder and a way out."""
@@ -223,107 +220,76 @@ def _locked(home: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _read_postmaster(home: Path) -> _Postmaster | None:
-    """Who postmaster.pid says is the server: a claim, since a killed one leaves its file."""
-    try:
-        lines = (pgdata(home) / "postmaster.pid").read_text().splitlines()
-        # The socket's folder may be relative to the cluster, and is empty while the server starts.
-        return _Postmaster(int(lines[0]), pgdata(home) / lines[4].strip())
-    except (FileNotFoundError, IndexError, ValueError):
-        return None
+def _url(claimed: Postmaster, database: str) -> str:
+    return f"postgresql://postgres@/{database}?host={quote(str(claimed.socket_dir))}&port=5432"
 
 
-def _live_postmaster(home: Path) -> _Postmaster | None:
-    """The server's process, if it lives: not a zombie, and not another one with a reused pid."""
-    import psutil
-
-    if (postmaster := _read_postmaster(home)) is None:
-        return None
-    try:
-        arguments = psutil.Process(postmaster.pid).cmdline()
-    except psutil.Error:
-        return None
-    return postmaster if arguments[1:3] == ["-D", str(pgdata(home))] else None
+def _connect(claimed: Postmaster, database: str) -> psycopg.Connection[tuple[str, ...]]:
+    return psycopg.connect(_url(claimed, database), connect_timeout=5, autocommit=True)
 
 
-def _url(postmaster: _Postmaster, database: str) -> str:
-    return f"postgresql://postgres@/{database}?host={quote(str(postmaster.socket_dir))}&port=5432"
-
-
-def _connect(postmaster: _Postmaster, database: str) -> psycopg.Connection[tuple[str, str]]:
-    return psycopg.connect(_url(postmaster, database), connect_timeout=5, autocommit=True)
-
-
-def _answer(home: Path, database: str) -> ServerInfo | None:
-    """The server, if it answers in this database and is the one of this folder."""
-    if (postmaster := _read_postmaster(home)) is None:
-        return None
+def _ask(home: Path, database: str) -> ServerInfo:
+    """The server, which has answered in this database and is the one of this folder."""
+    claimed = postmaster.read(pgdata(home))
+    if claimed is None:
+        raise psycopg.OperationalError("there is no server")
     question = "select current_setting('data_directory'), current_setting('server_version')"
-    try:
-        with _connect(postmaster, database) as connection:
-            directory, version = connection.execute(question).fetchone() or ("", "")
-    except psycopg.Error:
-        return None
+    with _connect(claimed, database) as connection:
+        directory, version = connection.execute(question).fetchone() or ("", "")
     if Path(directory) != pgdata(home):
-        return None
+        raise psycopg.OperationalError("another folder's server answered")
     return ServerInfo(
         data_dir=home,
         log=log(home),
         running=True,
-        pid=postmaster.pid,
+        pid=claimed.pid,
         version=version,
-        url=_url(postmaster, DATABASE),
+        url=_url(claimed, DATABASE),
     )
+
+
+def _answer(home: Path, database: str) -> ServerInfo | None:
+    try:
+        return _ask(home, database)
+    except psycopg.Error:
+        return None
 
 
 def _launch_until_it_answers(home: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     give_up_at: float | None = None
     complaint = ""
-    while _answer(home, "postgres") is None:
+    while True:
+        try:
+            _ask(home, "postgres")
+        except psycopg.Error as error:
+            reason = " ".join(str(error).split())
+        else:
+            return
         now = time.monotonic()
         if now > deadline:
             raise ServerUnavailable(
-                f"The embedded server has not answered for {START_SECONDS:.0f} s; it may still be"
-                f" recovering from a crash, so try again; see {log(home)}"
+                f"The embedded server has not answered for {START_SECONDS:.0f} s ({reason}); if it"
+                f" is recovering from a crash, try again; see {log(home)}"
             )
-        if _live_postmaster(home) is None:
-            if give_up_at is not None and now > give_up_at:
-                raise ServerUnavailable(
-                    f"The embedded server does not start: {_last_words(home) or complaint}"
-                    f" (see {log(home)})"
-                )
-            _drop_stale_pid_file(home)
+        if postmaster.live(pgdata(home)) is not None:
+            time.sleep(0.05)
+        elif give_up_at is None or now < give_up_at:
+            postmaster.drop_stale_file(pgdata(home))
             complaint = postgres_wheel.launch(home, seconds=deadline - now)
             give_up_at = give_up_at or time.monotonic() + RELAUNCH_SECONDS
-        time.sleep(0.01)
-
-
-def _drop_stale_pid_file(home: Path) -> None:
-    """Remove a file that PostgreSQL would take for a live server's: its pid is somebody else's.
-
-    A pid that is nobody's is left to PostgreSQL, which looks more closely.
-    """
-    import psutil
-
-    postmaster = _read_postmaster(home)
-    if postmaster is None or psutil.pid_exists(postmaster.pid):
-        (pgdata(home) / "postmaster.pid").unlink(missing_ok=True)
-
-
-def _last_words(home: Path) -> str:
-    with contextlib.suppress(FileNotFoundError):
-        lines = log(home).read_text(errors="replace").splitlines()
-        return next((line for line in reversed(lines) if "FATAL" in line or "PANIC" in line), "")
-    return ""
+        else:
+            raise ServerUnavailable(
+                f"The embedded server does not start: {complaint} (see {log(home)})"
+            )
 
 
 def _ensure_database(home: Path) -> None:
-    postmaster = _read_postmaster(home)
-    if postmaster is None:
+    claimed = postmaster.read(pgdata(home))
+    if claimed is None:
         return  # gone again: the caller's next question finds out
     with (
         contextlib.suppress(psycopg.errors.DuplicateDatabase),
-        _connect(postmaster, "postgres") as connection,
+        _connect(claimed, "postgres") as connection,
     ):
         connection.execute(f"create database {DATABASE}")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
 
 from supersede import errors
@@ -119,16 +120,19 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        raise translate(error) from error.orig
+        cause = error.orig if isinstance(error.orig, psycopg.Error) else error
+        raise translate(cause) from cause
+    except psycopg.Error as error:
+        raise translate(error) from error
     except sa.exc.TimeoutError as error:
         raise errors.ServerUnavailable("all connections of this store's pool are in use") from error
 
 
-def translate(error: sa.exc.DBAPIError) -> errors.SupersedeError:
+def translate(error: BaseException) -> errors.SupersedeError:
     """The error of this package that a driver error stands for; values are never repeated from it."""
-    state = getattr(error.orig, "sqlstate", None)
-    diagnostic = getattr(error.orig, "diag", None)
-    if state is None or error.connection_invalidated or state[:2] in {"08", "57"}:
+    state: str | None = getattr(error, "sqlstate", None)
+    diagnostic = getattr(error, "diag", None)
+    if state is None or state[:2] in {"08", "57"}:
         return errors.ServerUnavailable("the connection to PostgreSQL was lost or refused")
     if state in _BY_STATE:
         detail = getattr(diagnostic, "message_detail", None)
@@ -146,7 +150,7 @@ def translate(error: sa.exc.DBAPIError) -> errors.SupersedeError:
         return errors.InvalidInput(
             f"PostgreSQL refused a value ({state}{', ' + constraint if constraint else ''})"
         )
-    return errors.SupersedeError(f"PostgreSQL answered with error {state}: {type(error.orig).__name__}")
+    return errors.SupersedeError(f"PostgreSQL answered with error {state}: {type(error).__name__}")
 
 
 def check_server(connection: sa.Connection) -> None:

@@ -97,8 +97,8 @@ def normalise_url(url: str | SecretStr) -> URL:
         "postgresql+psycopg",
         username=options.pop("user", user),
         password=options.pop("password", password),
-        host=(hosts or [None])[0] or None,
-        port=int((hosts_ports or [""])[0] or 0) or None,
+        host="".join(hosts) or None,
+        port=int("".join(hosts_ports) or 0) or None,
         database=options.pop("dbname", database) or None,
         query=options,
     )

@@ -1,1 +1,52 @@
 """Adapters to models and services; each needs an optional extra and is loaded on first use."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from supersede.errors import EmbedderUnavailable
+from supersede.ports import Embedder
+from supersede.settings import Settings
+
+LIGHT_MODEL = "all-MiniLM-L6-v2-int8"
+
+
+class Thresholds(NamedTuple):
+    """Cosines of one embedding space: the least a match needs, and from where two claims may be one."""
+
+    min_similarity: float
+    near_duplicate: float
+
+
+_DEFAULT = Thresholds(0.25, 0.92)
+_MEASURED = {LIGHT_MODEL: _DEFAULT}
+
+
+def thresholds(model: str) -> Thresholds:
+    """The thresholds of a model's space; for a model that was not measured, those of MiniLM."""
+    return _MEASURED.get(model, _DEFAULT)
+
+
+def load(model: str) -> Embedder:
+    """The embedder of a model.
+
+    :raises EmbedderUnavailable: if it is not one of ours, or its packages are not installed.
+    """
+    if model != LIGHT_MODEL:
+        raise EmbedderUnavailable(
+            f"the store's embedding space is of {model!r}; pass its embedder to FactStore.open"
+        )
+    from supersede.adapters.minilm import MiniLMEmbedder
+
+    return MiniLMEmbedder(Settings().tokenizer)
+
+
+def default() -> Embedder | None:
+    """The light embedder where it is installed, else None."""
+    if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
+        return None
+    try:
+        return load(LIGHT_MODEL)
+    except EmbedderUnavailable:
+        return None

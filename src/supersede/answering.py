@@ -1,0 +1,204 @@
+"""From ranked rows to an answer: groups of near-duplicates, counts, outcome, notice. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from supersede.contrast import contrast, fold_claim
+from supersede.models import Basis, Fact, Outcome, Related, Restatement, Withheld, WithheldFact
+from supersede.periods import format_short
+
+Vector = npt.NDArray[np.float32]
+
+_TRUST_ORDER = {"verbatim": 2, "extracted": 1, "summary": 0}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A current fact in the order of its score, with its folded parts and its unit vector."""
+
+    fact: Fact
+    subject_key: str | None
+    predicate_key: str | None
+    object_key: str | None
+    vector: Vector | None
+
+
+@dataclass
+class Group:
+    """Facts that say the same; the first leads."""
+
+    members: list[Candidate] = field(default_factory=list)
+
+    @property
+    def leader(self) -> Candidate:
+        """The one with the best score, at whose place the group stands."""
+        return self.members[0]
+
+
+def cosine(a: Vector | None, b: Vector | None) -> float | None:
+    """Cosine of two vectors, to six digits: more differs between machines. None where one is missing."""
+    if a is None or b is None:
+        return None
+    return round(float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))), 6)
+
+
+def join_groups(groups: list[Group], candidate: Candidate, *, limit: int, threshold: float) -> bool:
+    """Put a candidate behind the first group whose leader it repeats, else let it lead one of its own.
+
+    :returns: False where it would be leader ``limit + 1``: the answer is complete before it.
+    """
+    for group in groups:
+        similarity = cosine(group.leader.vector, candidate.vector)
+        if near_duplicates(
+            group.leader, candidate, similarity=similarity, threshold=threshold
+        ):
+            group.members.append(candidate)
+            return True
+    if len(groups) == limit:
+        return False
+    groups.append(Group([candidate]))
+    return True
+
+
+def near_duplicates(a: Candidate, b: Candidate, *, similarity: float | None, threshold: float) -> bool:
+    """Whether two facts state the same: cosine proposes, the words decide.
+
+    Never where subjects differ, or where one subject and predicate have different objects. Otherwise
+    if the folded claims are equal, or subject, predicate and object are all given and equal, or the
+    cosine reaches the threshold and the claims do not contrast.
+
+    :param similarity: cosine of the two vectors; None where one has none.
+    """
+    if a.subject_key is not None and b.subject_key is not None:
+        if a.subject_key != b.subject_key:
+            return False
+        same_slot = a.predicate_key is not None and a.predicate_key == b.predicate_key
+        if same_slot and a.object_key is not None and b.object_key is not None:
+            return a.object_key == b.object_key
+    if fold_claim(a.fact.claim) == fold_claim(b.fact.claim):
+        return True
+    return (
+        similarity is not None
+        and similarity >= threshold
+        and not contrast(a.fact.claim, b.fact.claim)
+    )
+
+
+def shown(group: Group) -> Candidate:
+    """The member that stands for its group.
+
+    One that supersedes something (a decision, not its echo), then the most trusted, then the one with
+    most sources, the newest, the smallest id.
+    """
+    return min(
+        group.members,
+        key=lambda c: (
+            not c.fact.supersedes,
+            -_TRUST_ORDER[c.fact.trust],
+            -len(c.fact.sources),
+            -c.fact.recorded.timestamp(),
+            c.fact.id,
+        ),
+    )
+
+
+def entry(group: Group) -> Fact:
+    """The shown member, saying how often and where it was restated."""
+    chosen = shown(group)
+    others = tuple(
+        Restatement(id=c.fact.id, ref=c.fact.ref, source=c.fact.source)
+        for c in group.members
+        if c is not chosen
+    )
+    return chosen.fact.model_copy(update={"restated": others})
+
+
+def duplicates_of(group: Group) -> list[WithheldFact]:
+    """The members that stand behind the shown one."""
+    chosen = shown(group)
+    return [
+        WithheldFact(
+            id=c.fact.id,
+            ref=c.fact.ref,
+            claim=c.fact.claim,
+            reason="near_duplicate",
+            score=c.fact.score,
+            duplicate_of=Related(id=chosen.fact.id, ref=chosen.fact.ref),
+        )
+        for c in group.members
+        if c is not chosen
+    ]
+
+
+def count(reasons: Iterable[str]) -> Withheld:
+    """Withheld facts by reason."""
+    return Withheld(**Counter(reasons))
+
+
+def outcome(*, answered: bool, withheld: Withheld, recorded: bool) -> Outcome:
+    """Which of the four endings a question came to; a failure is an exception, never one of these."""
+    if answered:
+        return "answered"
+    if not recorded:
+        return "nothing_recorded"
+    return "all_withheld" if withheld.total else "nothing_matched"
+
+
+def notice(
+    basis: Basis,
+    *,
+    outcome: Outcome,
+    withheld: Withheld,
+    firsts: Mapping[str, datetime | None],
+    more: int = 0,
+) -> str | None:
+    """What a person needs to know about an answer, in a sentence or a few; None where it is plain.
+
+    :param firsts: per namespace the stamp of its first operation.
+    :param more: how many facts a limit left out.
+    """
+    said: list[str] = []
+    if outcome == "nothing_recorded":
+        said.extend(_nothing_recorded(basis, firsts))
+    elif outcome == "all_withheld":
+        reasons = ", ".join(f"{n} {reason}" for reason, n in withheld.nonzero().items())
+        said.append(f"Everything that matched is withheld: {reasons}.")
+    elif basis.known_at_said:
+        newest = [head for head in basis.heads.values() if head is not None]
+        if newest and basis.known_at > max(newest):
+            said.append(
+                f"Nothing was recorded between {format_short(max(newest))} and "
+                f"{format_short(basis.known_at)}; answered as of the former."
+            )
+    if basis.question == "ask" and basis.no_vector:
+        said.append(f"Words alone ranked this answer: {basis.no_vector}.")
+    if withheld.unembedded:
+        said.append(
+            f"{withheld.unembedded} current fact(s) have no vector and no word in common with the "
+            "question, so they could not be compared; fill_embeddings() computes what is missing."
+        )
+    if more:
+        said.append(f"{more} more fact(s) follow; pass after= the last id for the next page.")
+    return " ".join(said) or None
+
+
+def _nothing_recorded(basis: Basis, firsts: Mapping[str, datetime | None]) -> list[str]:
+    said = []
+    for name, first in firsts.items():
+        if first is None or basis.heads.get(name) is None:
+            said.append(f"Nothing has been recorded in namespace {name!r} yet.")
+        else:
+            said.append(
+                f"Nothing was recorded in namespace {name!r} before {format_short(first)}. To ask what "
+                f"held at {format_short(basis.valid_at)} as it is known today, pass "
+                f'valid_at="{format_short(basis.valid_at)}"; to bring a history with its own recording '
+                "times, use replay()."
+            )
+    return said

@@ -1,0 +1,341 @@
+"""What goes in and what comes out, as frozen pydantic models; their JSON is the published form."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from supersede.errors import InvalidInput
+from supersede.periods import Instant, Period, format_instant, format_short
+
+Trust = Literal["verbatim", "extracted", "summary"]
+Reason = Literal["change", "correction", "refinement", "duplicate"]
+EdgeReason = Literal["change", "correction", "refinement", "duplicate", "amendment"]
+Cardinality = Literal["one", "many"]
+Outcome = Literal["answered", "all_withheld", "nothing_matched", "nothing_recorded"]
+WithheldReason = Literal[
+    "superseded",
+    "near_duplicate",
+    "retracted",
+    "expired",
+    "not_yet_valid",
+    "erased",
+    "stale_premise",
+    "below_trust",
+    "unembedded",
+]
+Ranking = Literal["exact", "approximate", "words", "none"]
+
+
+class Frozen(BaseModel):
+    """Base of all models here: immutable, and unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Related(Frozen):
+    """Another fact, by id and by its first ref."""
+
+    id: str
+    ref: str | None = None
+
+
+class Edge(Related):
+    """A fact that another one superseded, and why; ``source`` is the newest of its own evidence."""
+
+    reason: EdgeReason
+    source: str | None = None
+
+
+class Cut(Edge):
+    """A fact from which a write took validity, and which."""
+
+    taken: tuple[Period, ...] = ()
+
+
+class Restatement(Related):
+    """A near-duplicate that stands behind the fact that is shown."""
+
+    source: str | None = None
+
+
+class Fact(Frozen):
+    """One claim as it was believed at a point of the two times.
+
+    ``valid`` is the period that holds the instant asked about (None where there is none), ``asserted``
+    when its source asserted it, ``recorded`` when this store first held it, ``confirmed`` the newest
+    date of its evidence, ``source`` the newest of its own evidence, ``sources`` all, newest first.
+    ``similarity`` is the cosine to the question, ``score`` what it was ranked by, ``truncated`` whether
+    the claim is longer than its embedder reads.
+    """
+
+    claim: str
+    id: str
+    ref: str | None = None
+    refs: tuple[str, ...] = ()
+    namespace: str
+    kind: str
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    data: dict[str, JsonValue] | None = None
+    valid: Period | None = None
+    asserted: Instant | None = None
+    recorded: Instant
+    confirmed: Instant | None = None
+    source: str | None = None
+    sources: tuple[str, ...] = ()
+    trust: Trust
+    similarity: float | None = None
+    score: float | None = None
+    via: Related | None = None
+    supersedes: tuple[Edge, ...] = ()
+    amends: tuple[Related, ...] = ()
+    amended_by: tuple[Related, ...] = ()
+    contested: int = 0
+    restated: tuple[Restatement, ...] = ()
+    truncated: bool = False
+
+    def brief(self) -> dict[str, Any]:
+        """The four lines that people know: claim, asserted, source, supersedes."""
+        return {
+            "claim": self.claim,
+            "asserted": format_short(self.asserted) if self.asserted else None,
+            "source": self.source,
+            "supersedes": [edge.ref or edge.source or edge.id for edge in self.supersedes],
+        }
+
+
+class Withheld(Frozen):
+    """How many facts matched and were not returned, by reason."""
+
+    superseded: int = 0
+    near_duplicate: int = 0
+    retracted: int = 0
+    expired: int = 0
+    not_yet_valid: int = 0
+    erased: int = 0
+    stale_premise: int = 0
+    below_trust: int = 0
+    unembedded: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.model_dump().values())
+
+    def nonzero(self) -> dict[str, int]:
+        """The reasons that occur."""
+        return {reason: count for reason, count in self.model_dump().items() if count}
+
+
+class WithheldFact(Related):
+    """One withheld fact: why, and what stands in its place."""
+
+    claim: str | None = None
+    reason: WithheldReason
+    score: float | None = None
+    superseded_by: tuple[Edge, ...] = ()
+    duplicate_of: Related | None = None
+
+
+class Filters(Frozen):
+    """Which facts a question is about; None means any."""
+
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    kind: str | None = None
+
+
+class Basis(Frozen):
+    """What an answer stood on: enough to ask the same again and get the same answer.
+
+    ``heads`` holds, per namespace, the stamp that the answer could see (None: nothing was recorded).
+    ``known_at_said`` tells a ``known_at`` that was asked for from one that was the present.
+    ``vector`` is the question's, as base64 of little-endian float16.
+    ``no_vector`` says why there is none. ``str()`` gives a short text; :meth:`parse` reads it.
+    """
+
+    version: Literal[1] = 1
+    question: Literal["ask", "facts"]
+    heads: dict[str, Instant | None]
+    valid_at: Instant
+    known_at: Instant
+    known_at_said: bool = False
+    query: str | None = None
+    vector: str | None = None
+    no_vector: str | None = None
+    space: str | None = None
+    limit: int
+    after: str | None = None
+    filters: Filters = Filters()
+    cosine_weight: float = 0.8
+    coverage_weight: float = 0.2
+    min_similarity: float | None = None
+    near_duplicate: float | None = None
+    text_search: str
+    explain: bool = False
+
+    def __str__(self) -> str:
+        text = json.dumps(self.model_dump(mode="json", exclude_defaults=True), separators=(",", ":"))
+        packed = zlib.compress(text.encode(), 9)
+        return "sb1." + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> Basis:
+        """Read a basis from its text or its JSON.
+
+        :raises InvalidInput: if it is neither.
+        """
+        try:
+            if text.startswith("sb1."):
+                packed = text[4:] + "=" * (-len(text[4:]) % 4)
+                unpacker = zlib.decompressobj()
+                # A basis is some kilobytes; more would be somebody else's file.
+                text = unpacker.decompress(base64.urlsafe_b64decode(packed), 1_000_000).decode()
+            return cls.model_validate_json(text)
+        except (ValueError, zlib.error, ValidationError) as error:
+            raise InvalidInput("this is no basis: neither its text (sb1...) nor its JSON") from error
+
+
+class Answer(Frozen):
+    """What was believed, and what was held back.
+
+    ``valid_at`` and ``known_at`` stand as they were asked; what was really known stands in the basis.
+    ``notice`` says in a sentence what a person needs to know about this answer.
+    """
+
+    valid_at: Instant
+    known_at: Instant
+    outcome: Outcome
+    notice: str | None = None
+    facts: tuple[Fact, ...] = ()
+    withheld: Withheld = Withheld()
+    withheld_exact: bool = True
+    withheld_facts: tuple[WithheldFact, ...] = ()
+    ranking: Ranking
+    short_by: int = 0
+    basis: Basis
+
+    def brief(self) -> dict[str, Any]:
+        """The short form: the point in time, the facts, and the counts of what was withheld."""
+        point: dict[str, Any]
+        if self.valid_at == self.known_at:
+            point = {"as_of": format_instant(self.valid_at)}
+        else:
+            point = {"valid_at": format_instant(self.valid_at), "known_at": format_instant(self.known_at)}
+        counts = {"withheld": self.withheld.nonzero()} if self.withheld_exact else {}
+        return {**point, "facts": [fact.brief() for fact in self.facts], **counts}
+
+
+class Recorded(Frozen):
+    """What a write did.
+
+    ``valid`` lists the periods that the call made believed, ``supersedes`` what it cut, ``taken`` what an
+    end or a retraction took. ``created`` is false where the value was already held: ``id`` and ``ref``
+    then name the holder. ``repeated`` marks a retry, whose recorded result this is, and ``believed``
+    whether that fact is believed now. ``truncated``: the claim is longer than its embedder reads.
+    """
+
+    verb: str
+    namespace: str
+    stamp: Instant
+    id: str | None = None
+    ref: str | None = None
+    created: bool = False
+    repeated: bool = False
+    believed: bool | None = None
+    valid: tuple[Period, ...] = ()
+    supersedes: tuple[Cut, ...] = ()
+    amends: tuple[Related, ...] = ()
+    taken: tuple[Period, ...] = ()
+    embedded: bool | None = None
+    truncated: bool = False
+    name: str | None = None
+    cardinality: Cardinality | None = None
+
+
+class Version(Frozen):
+    """One rectangle: valid time and transaction time, and the verbs that opened and closed it."""
+
+    valid: Period
+    known: Period
+    opened_by: str | None = None
+    closed_by: str | None = None
+
+
+class Evidence(Frozen):
+    """A source of a fact: when it asserted the claim, and when the store learnt of it."""
+
+    source: str
+    asserted: Instant | None = None
+    recorded: Instant
+    inherited_from: Related | None = None
+
+
+class History(Frozen):
+    """Everything the store has held about one fact, oldest first."""
+
+    fact: Fact
+    versions: tuple[Version, ...]
+    evidence: tuple[Evidence, ...]
+    supersedes: tuple[HistoryEdge, ...] = ()
+    superseded_by: tuple[HistoryEdge, ...] = ()
+
+
+class HistoryEdge(Edge):
+    """An edge with what it took and when it was recorded."""
+
+    taken: tuple[Period, ...] = ()
+    recorded: Instant
+
+
+class LineageFact(Edge):
+    """A fact up or down the chain: ``depth`` edges away, next to ``next_to``."""
+
+    claim: str | None = None
+    depth: int
+    next_to: Related
+
+
+class Lineage(Frozen):
+    """Where a fact came from and what came of it, over supersedes edges.
+
+    ``ancestors`` are what it superseded, directly (depth 1) and through others; ``descendants`` what
+    superseded it. Amendments are listed apart: they take nothing.
+    """
+
+    fact: Fact
+    ancestors: tuple[LineageFact, ...] = ()
+    descendants: tuple[LineageFact, ...] = ()
+
+    @property
+    def predecessors(self) -> tuple[LineageFact, ...]:
+        """The direct ancestors."""
+        return tuple(fact for fact in self.ancestors if fact.depth == 1)
+
+    @property
+    def successors(self) -> tuple[LineageFact, ...]:
+        """The direct descendants."""
+        return tuple(fact for fact in self.descendants if fact.depth == 1)
+
+
+class Verification(Frozen):
+    """What asking an answer again gave.
+
+    ``equal``; ``erased``: equal but for facts erased since; ``approximate``: it had not been ranked
+    exactly; ``space_gone``: its embedding space is not here; ``different``: it changed, which must not
+    happen. ``differences`` names the fields that differ.
+    """
+
+    outcome: Literal["equal", "erased", "approximate", "space_gone", "different"]
+    differences: tuple[str, ...] = ()
+    shared: int | None = Field(default=None, description="facts in both, where ranking was approximate")
+
+
+History.model_rebuild()

@@ -1,0 +1,415 @@
+"""The reads, each over one connection that stays on one snapshot: from a basis to an answer."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from supersede import answering, facts, queries
+from supersede.errors import InvalidInstant, OutOfSync, SpaceGone
+from supersede.facts import Head, Key
+from supersede.models import (
+    Answer,
+    Basis,
+    Edge,
+    Evidence,
+    Fact,
+    Filters,
+    History,
+    HistoryEdge,
+    Lineage,
+    LineageFact,
+    Related,
+    Version,
+    WithheldFact,
+)
+from supersede.periods import Period, format_instant
+from supersede.queries import Question, Scope
+
+DEFAULT_MIN_SIMILARITY = 0.25
+DEFAULT_NEAR_DUPLICATE = 0.92
+
+
+def pack_vector(vector: np.ndarray[Any, Any]) -> str:
+    """A question's vector as it stands in a basis: the halves that the database compares with."""
+    return base64.b64encode(np.asarray(vector, dtype="<f2").tobytes()).decode()
+
+
+def unpack_vector(packed: str) -> np.ndarray[Any, Any]:
+    """The vector of a basis."""
+    return np.frombuffer(base64.b64decode(packed), dtype="<f2").astype(np.float32)
+
+
+def now(heads: Mapping[str, Head], clock: datetime) -> datetime:
+    """The present: the clock, or the newest head where stamps have run ahead of it."""
+    return max([clock, *(head.last for head in heads.values() if head.last is not None)])
+
+
+def points(
+    connection: sa.Connection,
+    heads: Mapping[str, Head],
+    *,
+    valid_at: datetime | None,
+    known_at: datetime | None,
+) -> tuple[datetime, datetime]:
+    """The point of the two times that a question is about; what is not said is the present.
+
+    :raises InvalidInstant: for a ``known_at`` that has not come yet.
+    """
+    present = now(heads, facts.clock(connection))
+    if known_at is not None and known_at > present:
+        raise InvalidInstant(
+            f"known_at {format_instant(known_at)} lies in the future: what will be known then is not "
+            f"known yet (now: {format_instant(present)})"
+        )
+    return valid_at or present, known_at or present
+
+
+def check_heads(basis: Basis, heads: Mapping[str, Head]) -> None:
+    """Refuse a basis that saw more than this server holds.
+
+    :raises OutOfSync: naming the namespace.
+    """
+    for name, head in basis.heads.items():
+        here = heads[name].last if name in heads else None
+        if head is not None and (here is None or here < head):
+            raise OutOfSync(
+                f"the basis saw namespace {name!r} up to {format_instant(head)}; this server holds it "
+                f"up to {format_instant(here) if here else 'nothing'}: ask the primary, or wait"
+            )
+
+
+def scope_of(basis: Basis) -> Scope:
+    """What a basis may see: per namespace, known up to its head and never past it."""
+    seen = [(name, head) for name, head in sorted(basis.heads.items()) if head is not None]
+    return Scope(
+        [name for name, _ in seen],
+        [min(basis.known_at, head) for _, head in seen],
+        [head for _, head in seen],
+    )
+
+
+def answer(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
+    """The answer that a basis stands for; the same basis gives the same answer for ever.
+
+    :param firsts: per namespace the stamp of its first operation.
+    :raises SpaceGone: if the space of the basis's vector is not registered here.
+    """
+    return (_ask if basis.question == "ask" else _facts)(connection, basis, firsts)
+
+
+def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
+    scope = scope_of(basis)
+    space = facts.space_of(connection, basis.space) if basis.space else None
+    question = _question(basis, space)
+    groups: list[answering.Group] = []
+    dead: list[tuple[Key, float]] = []
+    complete = False
+    for page in facts.ranked(
+        connection, scope, question, filters=basis.filters, valid_at=basis.valid_at
+    ):
+        candidates = _candidates(
+            connection, scope, [row for row in page if row.current], basis, question.space_id
+        )
+        for row in page:
+            if row.current:
+                complete = not answering.join_groups(
+                    groups,
+                    candidates[row.key],
+                    limit=basis.limit,
+                    threshold=basis.near_duplicate or DEFAULT_NEAR_DUPLICATE,
+                )
+                if complete:
+                    break
+            else:
+                dead.append((row.key, row.score))
+        if complete:
+            break
+    withheld = [
+        *_explained(connection, scope, [key for key, _ in dead], basis, scores=dict(dead)),
+        *(fact for group in groups for fact in answering.duplicates_of(group)),
+        *_unembedded(connection, scope, question, basis),
+    ]
+    withheld.sort(key=lambda fact: (-(fact.score or 0.0), fact.id))
+    return _finish(
+        connection,
+        basis,
+        firsts,
+        found=tuple(answering.entry(group) for group in groups),
+        withheld=withheld,
+        ranking="exact" if basis.vector else "words",
+        short_by=basis.limit - len(groups),
+    )
+
+
+def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
+    scope = scope_of(basis)
+    known = facts.known_facts(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
+    current = [key for key, is_current in known if is_current]
+    start = _start_after(current, basis.after)
+    page = current[start : start + basis.limit]
+    loaded = facts.load(connection, scope, page, valid_at=basis.valid_at, space_id=None)
+    withheld = _explained(
+        connection, scope, [key for key, is_current in known if not is_current], basis, scores={}
+    )
+    return _finish(
+        connection,
+        basis,
+        firsts,
+        found=tuple(loaded[key] for key in page),
+        withheld=withheld,
+        ranking="none",
+        more=len(current) - start - len(page),
+    )
+
+
+def _start_after(keys: Sequence[Key], after: str | None) -> int:
+    if after is None:
+        return 0
+    return next((n + 1 for n, key in enumerate(keys) if str(key[1]) == after), len(keys))
+
+
+def _finish(
+    connection: sa.Connection,
+    basis: Basis,
+    firsts: Mapping[str, datetime | None],
+    *,
+    found: tuple[Fact, ...],
+    withheld: Sequence[WithheldFact],
+    ranking: Any,  # noqa: ANN401 - Ranking
+    short_by: int = 0,
+    more: int = 0,
+) -> Answer:
+    counts = answering.count(fact.reason for fact in withheld)
+    outcome = answering.outcome(
+        answered=bool(found),
+        withheld=counts,
+        recorded=bool(found or withheld) or facts.any_known(connection, scope_of(basis)),
+    )
+    return Answer(
+        valid_at=basis.valid_at,
+        known_at=basis.known_at,
+        outcome=outcome,
+        notice=answering.notice(basis, outcome=outcome, withheld=counts, firsts=firsts, more=more),
+        facts=found,
+        withheld=counts,
+        withheld_facts=tuple(withheld) if basis.explain else (),
+        ranking=ranking,
+        short_by=short_by,
+        basis=basis,
+    )
+
+
+def _question(basis: Basis, space: facts.Space | None) -> Question:
+    vector = unpack_vector(basis.vector) if basis.vector else None
+    return Question(
+        query=basis.query or "",
+        text_search=basis.text_search,
+        vector=None if vector is None else facts.vector_text(vector),
+        space_id=space.id if space else None,
+        cosine_weight=basis.cosine_weight,
+        coverage_weight=basis.coverage_weight,
+        min_similarity=(
+            DEFAULT_MIN_SIMILARITY if basis.min_similarity is None else basis.min_similarity
+        ),
+    )
+
+
+def _candidates(
+    connection: sa.Connection,
+    scope: Scope,
+    rows: Sequence[facts.RankedRow],
+    basis: Basis,
+    space_id: int | None,
+) -> dict[Key, answering.Candidate]:
+    keys = [row.key for row in rows]
+    loaded = facts.load(connection, scope, keys, valid_at=basis.valid_at, space_id=space_id)
+    folded = facts.folded(connection, keys)
+    vectors = facts.vectors(connection, scope, keys, space_id)
+    return {
+        row.key: answering.Candidate(
+            loaded[row.key].model_copy(update={"similarity": row.similarity, "score": row.score}),
+            *folded[row.key],
+            vectors.get(row.key),
+        )
+        for row in rows
+    }
+
+
+def _unembedded(
+    connection: sa.Connection, scope: Scope, question: Question, basis: Basis
+) -> list[WithheldFact]:
+    if question.space_id is None:
+        return []
+    keys = facts.unembedded(
+        connection, scope, question, filters=basis.filters, valid_at=basis.valid_at
+    )
+    names = facts.refs(connection, scope, [key[1] for key in keys])
+    return [
+        WithheldFact(id=str(key[1]), ref=next(iter(names.get(key, ())), None), reason="unembedded")
+        for key in keys
+    ]
+
+
+def _explained(
+    connection: sa.Connection,
+    scope: Scope,
+    keys: Sequence[Key],
+    basis: Basis,
+    *,
+    scores: Mapping[Key, float],
+) -> list[WithheldFact]:
+    """Why each fact is withheld; with ``explain``, also its claim and what replaced it."""
+    rows = facts.reasons(connection, scope, keys, valid_at=basis.valid_at)
+    if not basis.explain:
+        return [
+            WithheldFact.model_construct(id=str(row.key[1]), reason=row.reason, score=scores.get(row.key))
+            for row in rows
+        ]
+    replaced = facts.taken_by(connection, scope, rows, valid_at=basis.valid_at)
+    loaded = facts.load(connection, scope, keys, valid_at=basis.valid_at, space_id=None)
+    return [
+        WithheldFact(
+            id=str(row.key[1]),
+            ref=loaded[row.key].ref,
+            claim=loaded[row.key].claim,
+            reason=row.reason,  # type: ignore[arg-type]
+            score=scores.get(row.key),
+            superseded_by=tuple(replaced.get(row.key, ())),
+        )
+        for row in rows
+    ]
+
+
+def verify(connection: sa.Connection, given: Answer, firsts: Mapping[str, datetime | None]) -> Any:  # noqa: ANN401
+    """Ask an answer's basis again and compare."""
+    from supersede.models import Verification
+
+    try:
+        again = answer(connection, given.basis, firsts)
+    except SpaceGone:
+        return Verification(outcome="space_gone")
+    if again == given:
+        return Verification(outcome="equal")
+    differing = tuple(
+        name for name in Answer.model_fields if getattr(again, name) != getattr(given, name)
+    )
+    return Verification(outcome="different", differences=differing)
+
+
+def present(connection: sa.Connection, namespace: str) -> tuple[Scope, datetime]:
+    """Everything a namespace holds, and now."""
+    heads = facts.heads(connection, [namespace], own=namespace)
+    at = now(heads, facts.clock(connection))
+    head = heads[namespace].last
+    return (Scope([namespace], [head], [head]) if head else Scope([], [], [])), at
+
+
+def get(connection: sa.Connection, namespace: str, wanted: str) -> Fact:
+    """One fact as it is believed now; ``valid`` is None where no period of it holds now.
+
+    :raises FactNotFound: if there is none of this name.
+    """
+    key = facts.resolve(connection, namespace, wanted)
+    scope, at = present(connection, namespace)
+    return facts.load(connection, scope, [key], valid_at=at, space_id=None)[key]
+
+
+def history(connection: sa.Connection, namespace: str, wanted: str) -> History:
+    """Every rectangle, source and edge of a fact.
+
+    :raises FactNotFound: if there is none of this name.
+    """
+    key = facts.resolve(connection, namespace, wanted)
+    scope, at = present(connection, namespace)
+    fact = facts.load(connection, scope, [key], valid_at=at, space_id=None)[key]
+    up = list(connection.execute(queries.edges(scope, [key[1]], side="new")))
+    down = list(connection.execute(queries.edges(scope, [key[1]], side="old")))
+    evidence = list(connection.execute(queries.sources(scope, [key[1]])))
+    names = facts.refs(
+        connection,
+        scope,
+        [
+            *(row.old_fact_id for row in up),
+            *(row.new_fact_id for row in down),
+            *(row.inherited_from for row in evidence if row.inherited_from),
+        ],
+    )
+
+    def related(fact_id: Any) -> Related:  # noqa: ANN401 - a UUID
+        return Related(id=str(fact_id), ref=next(iter(names.get((namespace, fact_id), ())), None))
+
+    def edge(row: Any, other: Any) -> HistoryEdge:  # noqa: ANN401 - a row, a UUID
+        return HistoryEdge(
+            **related(other).model_dump(),
+            reason=row.reason,
+            taken=tuple(Period(r.lower, r.upper) for r in row.taken),
+            recorded=row.stamp,
+        )
+
+    return History(
+        fact=fact,
+        versions=tuple(
+            Version(
+                valid=Period(row[0].lower, row[0].upper),
+                known=Period(row[1].lower, row[1].upper),
+                opened_by=row[2],
+                closed_by=row[3],
+            )
+            for row in connection.execute(queries.versions(*key))
+        ),
+        evidence=tuple(
+            Evidence(
+                source=row.source_uri,
+                asserted=row.asserted_at,
+                recorded=row.stamp,
+                inherited_from=related(row.inherited_from) if row.inherited_from else None,
+            )
+            for row in sorted(evidence, key=lambda row: (row.stamp, row.source_uri))
+        ),
+        supersedes=tuple(edge(row, row.old_fact_id) for row in up),
+        superseded_by=tuple(edge(row, row.new_fact_id) for row in down),
+    )
+
+
+def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
+    """What a fact superseded and what superseded it, directly and through others.
+
+    :raises FactNotFound: if there is none of this name.
+    """
+    key = facts.resolve(connection, namespace, wanted)
+    scope, at = present(connection, namespace)
+
+    def walk(*, down: bool) -> tuple[LineageFact, ...]:
+        rows: dict[Any, Any] = {}
+        for row in connection.execute(queries.walk(scope, key[1], down=down)):
+            rows.setdefault(row.fact_id, row)
+        keys = [(namespace, fact_id) for fact_id in rows]
+        loaded = facts.load(connection, scope, [*keys, key], valid_at=at, space_id=None)
+        return tuple(
+            LineageFact(
+                id=str(row.fact_id),
+                ref=loaded[namespace, row.fact_id].ref,
+                claim=loaded[namespace, row.fact_id].claim,
+                reason=row.reason,
+                depth=row.depth,
+                next_to=Related(
+                    id=str(row.next_to), ref=loaded[namespace, row.next_to].ref
+                ),
+            )
+            for row in rows.values()
+        )
+
+    return Lineage(
+        fact=facts.load(connection, scope, [key], valid_at=at, space_id=None)[key],
+        ancestors=walk(down=False),
+        descendants=walk(down=True),
+    )
+
+
+__all__ = ["Edge", "Filters", "answer", "get", "history", "lineage", "verify"]
