@@ -90,9 +90,7 @@ def embed() -> None:
     pairs = load_pairs()
     vectors = {text: vector(text) for text in {p[side] for p in pairs for side in "ab"}}
     cosines = [round(float(vectors[p["a"]] @ vectors[p["b"]]), 4) for p in pairs]
-    COSINES.write_text(
-        json.dumps({"pairs_sha256": digest(), "cosines": cosines}) + "\n", encoding="utf-8"
-    )
+    COSINES.write_text(json.dumps({"pairs_sha256": digest(), "cosines": cosines}) + "\n", encoding="utf-8")
 
 
 def find(package: str) -> Path:

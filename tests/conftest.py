@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+
 from servers import drop_database, find_server, make_database
 
 

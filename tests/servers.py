@@ -45,11 +45,11 @@ def docker_answers() -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return _ping_docker()
+            answers = _ping_docker()
         except Exception:  # no docker SDK, no socket, no permission: all the same to us
-            return False
-        finally:
-            gc.collect()  # the SDK leaves the socket of a failed attempt open; not to a later test
+            answers = False
+        gc.collect()  # a failed attempt leaves a socket open; closed now, it fails no later test
+    return answers
 
 
 def _ping_docker() -> bool:

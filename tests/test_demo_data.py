@@ -32,12 +32,7 @@ def new_of(event: dict[str, Any]) -> int:
 
 
 def edges(verb: str) -> list[tuple[int, int]]:
-    return [
-        (new_of(event), number(old))
-        for event in EVENTS
-        if event["op"] == verb
-        for old in event["old"]
-    ]
+    return [(new_of(event), number(old)) for event in EVENTS if event["op"] == verb for old in event["old"]]
 
 
 def test_the_index_is_whole():
@@ -211,9 +206,7 @@ def test_an_update_of_a_later_rfc_waits_for_it():
             ]
         )
     )
-    assert [
-        (event["op"], event.get("ref"), event.get("by"), event.get("old")) for event in events
-    ] == [
+    assert [(event["op"], event.get("ref"), event.get("by"), event.get("old")) for event in events] == [
         ("remember", "rfc/1", None, None),
         ("amend", "rfc/2", None, ["rfc/1"]),
         ("remember", "rfc/3", None, None),

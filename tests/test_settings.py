@@ -9,8 +9,8 @@ import psycopg
 import pytest
 import sqlalchemy
 from pydantic import SecretStr, ValidationError
-from servers import container_class, docker_answers
 
+from servers import container_class, docker_answers
 from supersede.errors import ServerUnavailable
 from supersede.settings import Settings, display_url, normalise_url
 

@@ -43,8 +43,7 @@ def _version_checks(partition: str) -> str:
 
 _TABLES = [
     "create type supersede.trust as enum ('summary', 'extracted', 'verbatim')",
-    "create type supersede.reason as enum "
-    "('change', 'correction', 'refinement', 'duplicate', 'amendment')",
+    "create type supersede.reason as enum ('change', 'correction', 'refinement', 'duplicate', 'amendment')",
     """
 create table supersede.configuration (
     only_row boolean not null default true,
@@ -137,8 +136,7 @@ create table supersede.fact_version_closed partition of supersede.fact_version (
         fact_id with =, valid_time with &&, tx_time with &&, namespace with =))
     for values in (false)
 """,
-    "create index fact_version_fact_idx on supersede.fact_version "
-    "(namespace, fact_id, upper(tx_time))",
+    "create index fact_version_fact_idx on supersede.fact_version (namespace, fact_id, upper(tx_time))",
     # The second arm of questions about now: open versions whose end lies ahead.
     "create index fact_version_open_end_idx on supersede.fact_version_open "
     "(namespace, upper(valid_time)) where not upper_inf(valid_time)",
@@ -219,8 +217,7 @@ create table supersede.embedding_space (
     constraint embedding_space_thresholds check (
         min_similarity between 0 and 1 and near_duplicate between 0 and 1))
 """,
-    "create unique index embedding_space_active_key on supersede.embedding_space (active) "
-    "where active",
+    "create unique index embedding_space_active_key on supersede.embedding_space (active) where active",
     """
 create table supersede.embedding (
     namespace text collate "C" not null,

@@ -50,14 +50,17 @@ def cosine(a: Vector | None, b: Vector | None) -> float | None:
 
 
 def join_groups(groups: list[Group], candidate: Candidate, *, limit: int, threshold: float) -> bool:
-    """Put a candidate behind the first group whose leader it repeats, else let it lead one of its own.
+    """Put a candidate into the first group that says the same, else let it lead one of its own.
 
+    It joins where it repeats some member and contradicts none: one wording may lie too far from the
+    leader's while it lies near another's, and no chain of small steps may end in a contradiction.
+
+    :param threshold: the cosine from which two claims may be one.
     :returns: False where it would be leader ``limit + 1``: the answer is complete before it.
     """
     for group in groups:
-        similarity = cosine(group.leader.vector, candidate.vector)
-        if near_duplicates(
-            group.leader, candidate, similarity=similarity, threshold=threshold
+        if not any(apart(member, candidate) for member in group.members) and any(
+            alike(member, candidate, threshold=threshold) for member in group.members
         ):
             group.members.append(candidate)
             return True
@@ -67,28 +70,44 @@ def join_groups(groups: list[Group], candidate: Candidate, *, limit: int, thresh
     return True
 
 
-def near_duplicates(a: Candidate, b: Candidate, *, similarity: float | None, threshold: float) -> bool:
-    """Whether two facts state the same: cosine proposes, the words decide.
+def same_statement(a: Candidate, b: Candidate) -> bool:
+    """Whether subject, predicate and object are all given and equal."""
+    return None not in (a.subject_key, a.predicate_key, a.object_key) and (
+        a.subject_key,
+        a.predicate_key,
+        a.object_key,
+    ) == (b.subject_key, b.predicate_key, b.object_key)
 
-    Never where subjects differ, or where one subject and predicate have different objects. Otherwise
-    if the folded claims are equal, or subject, predicate and object are all given and equal, or the
-    cosine reaches the threshold and the claims do not contrast.
 
-    :param similarity: cosine of the two vectors; None where one has none.
+def apart(a: Candidate, b: Candidate) -> bool:
+    """Whether two facts say different things, however close their vectors.
+
+    Given subjects that differ; one subject and predicate with different objects; or words in contrast.
     """
     if a.subject_key is not None and b.subject_key is not None:
         if a.subject_key != b.subject_key:
-            return False
-        same_slot = a.predicate_key is not None and a.predicate_key == b.predicate_key
-        if same_slot and a.object_key is not None and b.object_key is not None:
-            return a.object_key == b.object_key
-    if fold_claim(a.fact.claim) == fold_claim(b.fact.claim):
+            return True
+        if (
+            a.predicate_key is not None
+            and a.predicate_key == b.predicate_key
+            and a.object_key is not None
+            and b.object_key is not None
+            and a.object_key != b.object_key
+        ):
+            return True
+    return not same_statement(a, b) and contrast(a.fact.claim, b.fact.claim)
+
+
+def alike(a: Candidate, b: Candidate, *, threshold: float) -> bool:
+    """Whether two facts that are not :func:`apart` say the same.
+
+    Their claims are equal after folding; or subject, predicate and object are; or their cosine reaches
+    the threshold.
+    """
+    if same_statement(a, b) or fold_claim(a.fact.claim) == fold_claim(b.fact.claim):
         return True
-    return (
-        similarity is not None
-        and similarity >= threshold
-        and not contrast(a.fact.claim, b.fact.claim)
-    )
+    similarity = cosine(a.vector, b.vector)
+    return similarity is not None and similarity >= threshold
 
 
 def shown(group: Group) -> Candidate:

@@ -35,6 +35,7 @@ from supersede.settings import Settings
 DATABASE = "supersede"
 START_SECONDS = 120.0  # recovery after a crash is part of starting
 STOP_SECONDS = 60.0
+CONNECT_SECONDS = 5
 LOCK_SECONDS = START_SECONDS + STOP_SECONDS
 RELAUNCH_SECONDS = 5.0  # a killed server's children need about a second to notice and go
 
@@ -83,10 +84,7 @@ def start(data_dir: Path | str | None = None) -> ServerInfo:
             postgres_wheel.initialise(home)
             _launch_until_it_answers(home)
             _ensure_database(home)
-            found = _answer(home, DATABASE)
-    if found is None:
-        raise ServerUnavailable(f"The embedded server started and does not answer: {log(home)}")
-    return found
+            return _ask(home, DATABASE)
 
 
 def url(data_dir: Path | str | None = None) -> str:
@@ -148,9 +146,7 @@ def _locate(data_dir: Path | str | None) -> Path:
 
 
 def _is_home_folder(folder: Path) -> bool:
-    return folder in (Path("/root"), Path("/var/root")) or (
-        folder.parent in (Path("/home"), Path("/Users"))
-    )
+    return folder in (Path("/root"), Path("/var/root")) or (folder.parent in (Path("/home"), Path("/Users")))
 
 
 def _make_home(home: Path) -> None:
@@ -192,6 +188,8 @@ def _explained(home: Path) -> Iterator[None]:
             f"The data folder {home} cannot be used ({error.strerror}): set SUPERSEDE_DATA_DIR to a"
             " folder of your own, or give the URL of a PostgreSQL server"
         ) from error
+    except psycopg.Error as error:
+        raise ServerUnavailable(f"The embedded server stopped answering; see {log(home)}") from error
     except ModuleNotFoundError as error:  # psutil comes with the same extra
         raise ServerUnavailable(postgres_wheel.NOT_INSTALLED) from error
 
@@ -225,7 +223,7 @@ def _url(claimed: Postmaster, database: str) -> str:
 
 
 def _connect(claimed: Postmaster, database: str) -> psycopg.Connection[tuple[str, ...]]:
-    return psycopg.connect(_url(claimed, database), connect_timeout=5, autocommit=True)
+    return psycopg.connect(_url(claimed, database), connect_timeout=CONNECT_SECONDS, autocommit=True)
 
 
 def _ask(home: Path, database: str) -> ServerInfo:
@@ -275,13 +273,11 @@ def _launch_until_it_answers(home: Path) -> None:
         if postmaster.live(pgdata(home)) is not None:
             time.sleep(0.05)
         elif give_up_at is None or now < give_up_at:
-            postmaster.drop_stale_file(pgdata(home))
+            postmaster.drop_stale_files(pgdata(home))
             complaint = postgres_wheel.launch(home, seconds=deadline - now)
             give_up_at = give_up_at or time.monotonic() + RELAUNCH_SECONDS
         else:
-            raise ServerUnavailable(
-                f"The embedded server does not start: {complaint} (see {log(home)})"
-            )
+            raise ServerUnavailable(f"The embedded server does not start: {complaint} (see {log(home)})")
 
 
 def _ensure_database(home: Path) -> None:

@@ -100,9 +100,7 @@ def search_path(connection: sa.Connection) -> tuple[str, bool]:
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One snapshot for a whole read: REPEATABLE READ, READ ONLY."""
     with translated_errors(), engine.connect() as connection:
-        snapshot = connection.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
+        snapshot = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with snapshot.begin():
             yield snapshot
 
@@ -176,7 +174,7 @@ def check_extensions(connection: sa.Connection) -> None:
 
     :raises ServerUnsupported: naming what is missing or too old.
     """
-    found = dict(
+    found: dict[str, str] = dict(
         connection.execute(
             sa.text("select extname, extversion from pg_catalog.pg_extension where extname = any (:n)"),
             {"n": list(EXTENSIONS)},

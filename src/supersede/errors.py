@@ -20,6 +20,12 @@ class SupersedeError(Exception):
         self.details: dict[str, Any] = details or {}
         super().__init__(self.message)
 
+    def located(self, place: str, position: int) -> None:
+        """Say in the message, and in ``details["position"]``, which of many records failed."""
+        self.message = f"{place}: {self.message}"
+        self.args = (self.message,)
+        self.details["position"] = position
+
 
 class InvalidInput(SupersedeError, ValueError):
     """An argument cannot be accepted as given."""

@@ -62,9 +62,8 @@ def apply_sql(connection: sa.Connection) -> None:
         *sorted((root / "views").glob("*.sql")),
         root / "grants.sql",
     ]:
-        # The driver's own cursor: a colon or a percent sign in a body is no parameter here.
-        with connection.connection.cursor() as cursor:
-            cursor.execute(path.read_text(encoding="utf-8"))
+        # Straight to the driver: a colon or a percent sign in a body is no parameter.
+        connection.execution_options(no_parameters=True).exec_driver_sql(path.read_text(encoding="utf-8"))
 
 
 def _config(connection: sa.Connection) -> Config:
@@ -124,16 +123,13 @@ def _create_extensions(connection: sa.Connection) -> None:
 def _choose_text_search(connection: sa.Connection, text_search: str) -> None:
     if not re.fullmatch(r"[a-z_][a-z0-9_.]*", text_search):
         raise InvalidInput(f"text search configuration {text_search!r} is not a plain name")
-    chosen = connection.execute(
-        sa.text("select text_search::text from supersede.configuration")
-    ).scalar()
+    chosen = connection.execute(sa.text("select text_search::text from supersede.configuration")).scalar()
     if chosen is None:
         try:
             with connection.begin_nested():
                 connection.execute(
                     sa.text(
-                        "insert into supersede.configuration (text_search) "
-                        "values (cast(:name as regconfig))"
+                        "insert into supersede.configuration (text_search) values (cast(:name as regconfig))"
                     ),
                     {"name": text_search},
                 )

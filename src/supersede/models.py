@@ -228,7 +228,10 @@ class Answer(Frozen):
         if self.valid_at == self.known_at:
             point = {"as_of": format_instant(self.valid_at)}
         else:
-            point = {"valid_at": format_instant(self.valid_at), "known_at": format_instant(self.known_at)}
+            point = {
+                "valid_at": format_instant(self.valid_at),
+                "known_at": format_instant(self.known_at),
+            }
         counts = {"withheld": self.withheld.nonzero()} if self.withheld_exact else {}
         return {**point, "facts": [fact.brief() for fact in self.facts], **counts}
 

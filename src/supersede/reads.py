@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
-from supersede import answering, facts, queries
+from supersede import answering, facts
+from supersede.adapters import vectors
 from supersede.errors import InvalidInstant, OutOfSync, SpaceGone
 from supersede.facts import Head, Key
 from supersede.models import (
     Answer,
     Basis,
-    Edge,
-    Evidence,
     Fact,
-    Filters,
-    History,
-    HistoryEdge,
-    Lineage,
-    LineageFact,
-    Related,
-    Version,
+    Ranking,
+    Verification,
     WithheldFact,
 )
-from supersede.periods import Period, format_instant
+from supersede.periods import format_instant
 from supersede.queries import Question, Scope
 
 DEFAULT_MIN_SIMILARITY = 0.25
 DEFAULT_NEAR_DUPLICATE = 0.92
 
 
-def pack_vector(vector: np.ndarray[Any, Any]) -> str:
-    """A question's vector as it stands in a basis: the halves that the database compares with."""
-    return base64.b64encode(np.asarray(vector, dtype="<f2").tobytes()).decode()
-
-
-def unpack_vector(packed: str) -> np.ndarray[Any, Any]:
-    """The vector of a basis."""
-    return np.frombuffer(base64.b64decode(packed), dtype="<f2").astype(np.float32)
+Asked = Mapping[str, Any]
+"""The fields of a basis that a question brings; the heads and the point are added to them."""
 
 
 def now(heads: Mapping[str, Head], clock: datetime) -> datetime:
@@ -94,6 +80,44 @@ def scope_of(basis: Basis) -> Scope:
     )
 
 
+def ask(
+    connection: sa.Connection,
+    asked: Asked,
+    *,
+    point: tuple[datetime | None, datetime | None],
+    names: Sequence[str],
+    own: str,
+) -> Answer:
+    """Answer a question about a point of the two times, over some namespaces.
+
+    :param own: the store's namespace, which may not exist yet.
+    :raises NamespaceNotFound: if another one does not exist.
+    :raises InvalidInstant: for a ``known_at`` that has not come yet.
+    """
+    heads = facts.heads(connection, names, own=own)
+    valid_at, known_at = points(connection, heads, valid_at=point[0], known_at=point[1])
+    basis = Basis(
+        heads={name: head.last for name, head in heads.items()},
+        valid_at=valid_at,
+        known_at=known_at,
+        known_at_said=point[1] is not None,
+        text_search=facts.text_search(connection),
+        **asked,
+    )
+    return answer(connection, basis, {name: head.first for name, head in heads.items()})
+
+
+def ask_again(connection: sa.Connection, basis: Basis) -> Answer:
+    """The answer of a basis.
+
+    :raises OutOfSync: if this server holds less than the basis saw.
+    :raises SpaceGone: if the space of its vector is not registered here.
+    """
+    heads = facts.heads(connection, list(basis.heads), own=None)
+    check_heads(basis, heads)
+    return answer(connection, basis, {name: head.first for name, head in heads.items()})
+
+
 def answer(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
     """The answer that a basis stands for; the same basis gives the same answer for ever.
 
@@ -110,9 +134,7 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
     groups: list[answering.Group] = []
     dead: list[tuple[Key, float]] = []
     complete = False
-    for page in facts.ranked(
-        connection, scope, question, filters=basis.filters, valid_at=basis.valid_at
-    ):
+    for page in facts.ranked(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at):
         candidates = _candidates(
             connection, scope, [row for row in page if row.current], basis, question.space_id
         )
@@ -181,7 +203,7 @@ def _finish(
     *,
     found: tuple[Fact, ...],
     withheld: Sequence[WithheldFact],
-    ranking: Any,  # noqa: ANN401 - Ranking
+    ranking: Ranking,
     short_by: int = 0,
     more: int = 0,
 ) -> Answer:
@@ -206,7 +228,7 @@ def _finish(
 
 
 def _question(basis: Basis, space: facts.Space | None) -> Question:
-    vector = unpack_vector(basis.vector) if basis.vector else None
+    vector = vectors.unpack(basis.vector) if basis.vector else None
     return Question(
         query=basis.query or "",
         text_search=basis.text_search,
@@ -214,9 +236,7 @@ def _question(basis: Basis, space: facts.Space | None) -> Question:
         space_id=space.id if space else None,
         cosine_weight=basis.cosine_weight,
         coverage_weight=basis.coverage_weight,
-        min_similarity=(
-            DEFAULT_MIN_SIMILARITY if basis.min_similarity is None else basis.min_similarity
-        ),
+        min_similarity=(DEFAULT_MIN_SIMILARITY if basis.min_similarity is None else basis.min_similarity),
     )
 
 
@@ -230,12 +250,12 @@ def _candidates(
     keys = [row.key for row in rows]
     loaded = facts.load(connection, scope, keys, valid_at=basis.valid_at, space_id=space_id)
     folded = facts.folded(connection, keys)
-    vectors = facts.vectors(connection, scope, keys, space_id)
+    stored = facts.vectors(connection, scope, keys, space_id)
     return {
         row.key: answering.Candidate(
             loaded[row.key].model_copy(update={"similarity": row.similarity, "score": row.score}),
             *folded[row.key],
-            vectors.get(row.key),
+            stored.get(row.key),
         )
         for row in rows
     }
@@ -246,9 +266,7 @@ def _unembedded(
 ) -> list[WithheldFact]:
     if question.space_id is None:
         return []
-    keys = facts.unembedded(
-        connection, scope, question, filters=basis.filters, valid_at=basis.valid_at
-    )
+    keys = facts.unembedded(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at)
     names = facts.refs(connection, scope, [key[1] for key in keys])
     return [
         WithheldFact(id=str(key[1]), ref=next(iter(names.get(key, ())), None), reason="unembedded")
@@ -278,7 +296,7 @@ def _explained(
             id=str(row.key[1]),
             ref=loaded[row.key].ref,
             claim=loaded[row.key].claim,
-            reason=row.reason,  # type: ignore[arg-type]
+            reason=row.reason,
             score=scores.get(row.key),
             superseded_by=tuple(replaced.get(row.key, ())),
         )
@@ -286,130 +304,13 @@ def _explained(
     ]
 
 
-def verify(connection: sa.Connection, given: Answer, firsts: Mapping[str, datetime | None]) -> Any:  # noqa: ANN401
+def verify(connection: sa.Connection, given: Answer) -> Verification:
     """Ask an answer's basis again and compare."""
-    from supersede.models import Verification
-
     try:
-        again = answer(connection, given.basis, firsts)
+        again = ask_again(connection, given.basis)
     except SpaceGone:
         return Verification(outcome="space_gone")
     if again == given:
         return Verification(outcome="equal")
-    differing = tuple(
-        name for name in Answer.model_fields if getattr(again, name) != getattr(given, name)
-    )
+    differing = tuple(name for name in Answer.model_fields if getattr(again, name) != getattr(given, name))
     return Verification(outcome="different", differences=differing)
-
-
-def present(connection: sa.Connection, namespace: str) -> tuple[Scope, datetime]:
-    """Everything a namespace holds, and now."""
-    heads = facts.heads(connection, [namespace], own=namespace)
-    at = now(heads, facts.clock(connection))
-    head = heads[namespace].last
-    return (Scope([namespace], [head], [head]) if head else Scope([], [], [])), at
-
-
-def get(connection: sa.Connection, namespace: str, wanted: str) -> Fact:
-    """One fact as it is believed now; ``valid`` is None where no period of it holds now.
-
-    :raises FactNotFound: if there is none of this name.
-    """
-    key = facts.resolve(connection, namespace, wanted)
-    scope, at = present(connection, namespace)
-    return facts.load(connection, scope, [key], valid_at=at, space_id=None)[key]
-
-
-def history(connection: sa.Connection, namespace: str, wanted: str) -> History:
-    """Every rectangle, source and edge of a fact.
-
-    :raises FactNotFound: if there is none of this name.
-    """
-    key = facts.resolve(connection, namespace, wanted)
-    scope, at = present(connection, namespace)
-    fact = facts.load(connection, scope, [key], valid_at=at, space_id=None)[key]
-    up = list(connection.execute(queries.edges(scope, [key[1]], side="new")))
-    down = list(connection.execute(queries.edges(scope, [key[1]], side="old")))
-    evidence = list(connection.execute(queries.sources(scope, [key[1]])))
-    names = facts.refs(
-        connection,
-        scope,
-        [
-            *(row.old_fact_id for row in up),
-            *(row.new_fact_id for row in down),
-            *(row.inherited_from for row in evidence if row.inherited_from),
-        ],
-    )
-
-    def related(fact_id: Any) -> Related:  # noqa: ANN401 - a UUID
-        return Related(id=str(fact_id), ref=next(iter(names.get((namespace, fact_id), ())), None))
-
-    def edge(row: Any, other: Any) -> HistoryEdge:  # noqa: ANN401 - a row, a UUID
-        return HistoryEdge(
-            **related(other).model_dump(),
-            reason=row.reason,
-            taken=tuple(Period(r.lower, r.upper) for r in row.taken),
-            recorded=row.stamp,
-        )
-
-    return History(
-        fact=fact,
-        versions=tuple(
-            Version(
-                valid=Period(row[0].lower, row[0].upper),
-                known=Period(row[1].lower, row[1].upper),
-                opened_by=row[2],
-                closed_by=row[3],
-            )
-            for row in connection.execute(queries.versions(*key))
-        ),
-        evidence=tuple(
-            Evidence(
-                source=row.source_uri,
-                asserted=row.asserted_at,
-                recorded=row.stamp,
-                inherited_from=related(row.inherited_from) if row.inherited_from else None,
-            )
-            for row in sorted(evidence, key=lambda row: (row.stamp, row.source_uri))
-        ),
-        supersedes=tuple(edge(row, row.old_fact_id) for row in up),
-        superseded_by=tuple(edge(row, row.new_fact_id) for row in down),
-    )
-
-
-def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
-    """What a fact superseded and what superseded it, directly and through others.
-
-    :raises FactNotFound: if there is none of this name.
-    """
-    key = facts.resolve(connection, namespace, wanted)
-    scope, at = present(connection, namespace)
-
-    def walk(*, down: bool) -> tuple[LineageFact, ...]:
-        rows: dict[Any, Any] = {}
-        for row in connection.execute(queries.walk(scope, key[1], down=down)):
-            rows.setdefault(row.fact_id, row)
-        keys = [(namespace, fact_id) for fact_id in rows]
-        loaded = facts.load(connection, scope, [*keys, key], valid_at=at, space_id=None)
-        return tuple(
-            LineageFact(
-                id=str(row.fact_id),
-                ref=loaded[namespace, row.fact_id].ref,
-                claim=loaded[namespace, row.fact_id].claim,
-                reason=row.reason,
-                depth=row.depth,
-                next_to=Related(
-                    id=str(row.next_to), ref=loaded[namespace, row.next_to].ref
-                ),
-            )
-            for row in rows.values()
-        )
-
-    return Lineage(
-        fact=facts.load(connection, scope, [key], valid_at=at, space_id=None)[key],
-        ancestors=walk(down=False),
-        descendants=walk(down=True),
-    )
-
-
-__all__ = ["Edge", "Filters", "answer", "get", "history", "lineage", "verify"]

@@ -194,9 +194,7 @@ embedding_space = sa.Table(
     sa.Column("near_duplicate", sa.REAL, nullable=False),
     sa.Column("active", sa.Boolean, nullable=False),
     sa.UniqueConstraint("model", name="embedding_space_model_key"),
-    sa.Index(
-        "embedding_space_active_key", "active", unique=True, postgresql_where=sa.text("active")
-    ),
+    sa.Index("embedding_space_active_key", "active", unique=True, postgresql_where=sa.text("active")),
 )
 
 embedding = sa.Table(

@@ -35,9 +35,7 @@ _URL = re.compile(
 _HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:]*))(?::(?P<port>\d{0,5}))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 # SQLAlchemy hides the password when it prints a URL, but nothing of the query string.
-_SECRET_OPTIONS = frozenset(
-    {"sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
-)
+_SECRET_OPTIONS = frozenset({"sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
 
 
 class Settings(BaseSettings):

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import sqlalchemy as sa
-import structlog
 
-from supersede import adapters, embedded, events, facts, migrate, reads
+from supersede import bulk, events, facts, histories, opening, questions, reads
 from supersede import engine as db
-from supersede.adapters import vectors
-from supersede.errors import (
-    DimensionMismatch,
-    EmbedderUnavailable,
-    InvalidInput,
-    SchemaOutOfDate,
-    ServerUnavailable,
-)
+from supersede.bulk import OutOfOrderPolicy, Progress, Writer
+from supersede.embedding import Embedding
+from supersede.errors import InvalidInput
 from supersede.events import Content, FactLike, Source
 from supersede.models import (
     Answer,
     Basis,
     Cardinality,
     Fact,
-    Filters,
     History,
     Lineage,
     Reason,
     Recorded,
     Verification,
 )
-from supersede.periods import InstantLike, parse_instant
-from supersede.ports import Embedder, WindowedEmbedder
+from supersede.periods import InstantLike
+from supersede.ports import Embedder
 from supersede.settings import Settings
 
 IfNotCurrent = Literal["refuse", "link"]
-OutOfOrderPolicy = Literal["refuse", "next_stamp"]
-Progress = Callable[[int], None]
-
-_BATCH = 1_000
-_MOST = 1_000_000
-_T = TypeVar("_T")
-_log = structlog.get_logger(__name__)
 
 
 class FactStore:
@@ -54,41 +38,12 @@ class FactStore:
     One store writes to one namespace and may read others. It is safe to share between threads.
     """
 
-    def __init__(
-        self,
-        engine: sa.Engine,
-        *,
-        namespace: str,
-        embedder: Embedder | None,
-        actor: str | None,
-        spaces: Sequence[facts.Space],
-    ) -> None:
+    def __init__(self, engine: sa.Engine, *, namespace: str, actor: str | None, embedding: Embedding) -> None:
         self._engine = engine
+        self._embedding = embedding
+        self._writer = Writer(engine, namespace, actor, embedding)
         self.namespace = namespace
         self.actor = actor
-        self._active = next((space for space in spaces if space.active), None)
-        self._space = self._active
-        self._no_embedder: str | None = None
-        if embedder is not None:
-            self._space = next((s for s in spaces if s.model == embedder.model), None)
-            if self._space is None:
-                raise SchemaOutOfDate(
-                    f"no embedding space of model {embedder.model!r} is registered in this database; "
-                    "run FactStore.init(url, embedder=...) once"
-                )
-            if embedder.dimensions != self._space.dimensions:
-                raise DimensionMismatch(
-                    f"this embedder of {embedder.model!r} says {embedder.dimensions} dimensions; the "
-                    f"space of that name has {self._space.dimensions}"
-                )
-        elif self._active is None:
-            self._no_embedder = "this store has no embedding space"
-        else:
-            try:
-                embedder = adapters.load(self._active.model)
-            except EmbedderUnavailable as error:
-                self._no_embedder = error.message
-        self._embedder = embedder
 
     # --- opening and closing
 
@@ -115,32 +70,22 @@ class FactStore:
         :raises SchemaOutOfDate: if the schema is older or newer than this version needs.
         """
         settings = Settings()
-        given = url or (settings.url.get_secret_value() if settings.url else None)
-        if given is None:
-            given = embedded.start(settings.data_dir).url
-            cls._prepare_embedded(given, embedder)
-        engine = db.make_engine(given)
+        engine = opening.connect(url, settings, embedder)
         try:
             with db.reading(engine) as connection:
-                db.check_server(connection)
-                migrate.check_revision(connection)
-                db.check_extensions(connection)
-                spaces = facts.spaces(connection)
+                spaces = opening.check(connection)
             return cls(
                 engine,
                 namespace=events.text(namespace or settings.namespace, "namespace"),
-                embedder=embedder,
                 actor=actor or settings.actor,
-                spaces=spaces,
+                embedding=Embedding.choose(embedder, spaces),
             )
         except BaseException:
             engine.dispose()
             raise
 
     @staticmethod
-    def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str = "english"
-    ) -> None:
+    def init(url: str, *, embedder: Embedder | None = None, text_search: str = "english") -> None:
         """Prepare a database: extensions, schema, embedding space. Safe to repeat; upgrades an older one.
 
         :param embedder: whose space to register; else the light one, where it is installed. The first
@@ -149,41 +94,7 @@ class FactStore:
         :raises ServerUnsupported: if the server is too old or lacks an extension.
         :raises SchemaOutOfDate: if a newer supersede made the schema.
         """
-        engine = db.make_engine(url)
-        try:
-            with db.translated_errors():
-                migrate.init(engine, text_search=text_search)
-            chosen = embedder or adapters.default()
-            if chosen is not None:
-                thresholds = adapters.thresholds(chosen.model)
-                with db.writing(engine) as connection:
-                    facts.register_space(
-                        connection,
-                        model=chosen.model,
-                        dimensions=chosen.dimensions,
-                        min_similarity=thresholds.min_similarity,
-                        near_duplicate=thresholds.near_duplicate,
-                    )
-        finally:
-            engine.dispose()
-
-    @classmethod
-    def _prepare_embedded(cls, url: str, embedder: Embedder | None) -> None:
-        engine = db.make_engine(url)
-        try:
-            with db.reading(engine) as connection:
-                revision = migrate.current_revision(connection)
-                models = (
-                    {s.model for s in facts.spaces(connection)}
-                    if revision == migrate.HEAD_REVISION
-                    else set()
-                )
-        finally:
-            engine.dispose()
-        wanted = embedder or adapters.default()
-        ready = revision == migrate.HEAD_REVISION and (wanted is None or wanted.model in models)
-        if not ready:
-            cls.init(url, embedder=embedder)
+        opening.init(url, embedder=embedder, text_search=text_search)
 
     def close(self) -> None:
         """Give the connections back; an embedded server stays up for others."""
@@ -278,9 +189,7 @@ class FactStore:
         event = events.said(fact=fact, when=at, until=until, handle=handle, note=note)
         return self._write("end", event)
 
-    def retract(
-        self, fact: FactLike, *, note: str | None = None, handle: str | None = None
-    ) -> Recorded:
+    def retract(self, fact: FactLike, *, note: str | None = None, handle: str | None = None) -> Recorded:
         """Withdraw belief in a fact: it was never true. What was answered before stays as it was.
 
         :raises FactNotCurrent: if it is not believed at any time.
@@ -300,9 +209,7 @@ class FactStore:
 
         :param asserted: when they asserted it; else now.
         """
-        event = events.said(
-            fact=fact, sources=sources, asserted=asserted, handle=handle, note=note
-        )
+        event = events.said(fact=fact, sources=sources, asserted=asserted, handle=handle, note=note)
         return self._write("cite", event)
 
     def declare_predicate(
@@ -324,27 +231,7 @@ class FactStore:
         :param progress: called with the number of items done after each transaction.
         :raises SupersedeError: what the failing item raised, with its position; its transaction is undone.
         """
-        results: list[Recorded] = []
-        for batch in _batches(items):
-            said = [
-                events.said(**({"claim": item} if isinstance(item, str) else item)) for item in batch
-            ]
-            carried = self._vectors([event.get("claim") for event in said])
-            with db.writing(self._engine) as connection:
-                for event, vector in zip(said, carried, strict=True):
-                    results.append(
-                        facts.write(
-                            connection,
-                            "remember",
-                            event,
-                            namespace=self.namespace,
-                            actor=self.actor,
-                            vector=vector,
-                        )
-                    )
-            if progress is not None:
-                progress(len(batch))
-        return results
+        return bulk.remember_many(self._writer, items, progress=progress)
 
     def replay(
         self,
@@ -364,30 +251,7 @@ class FactStore:
         :raises OutOfOrder: for an event recorded before the newest in the ledger, or in the future.
         :raises SupersedeError: what the failing event raised, with its position; its transaction is undone.
         """
-        if out_of_order not in ("refuse", "next_stamp"):
-            raise InvalidInput(f"out_of_order: {out_of_order!r} is neither refuse nor next_stamp")
-        results: list[Recorded] = []
-        for batch in _batches(history):
-            plain = [
-                events.replayable(event, position)
-                for position, event in enumerate(batch, len(results) + 1)
-            ]
-            carried = self._vectors([event.get("claim") for event in plain])
-            with db.writing(self._engine) as connection:
-                results.extend(
-                    facts.replay(
-                        connection,
-                        plain,
-                        carried,
-                        namespace=self.namespace,
-                        actor=self.actor,
-                        out_of_order=out_of_order,
-                        offset=len(results),
-                    )
-                )
-            if progress is not None:
-                progress(len(batch))
-        return results
+        return bulk.replay(self._writer, history, out_of_order=out_of_order, progress=progress)
 
     def fill_embeddings(self, *, progress: Progress | None = None) -> int:
         """Compute the vectors that this namespace's facts lack; the past does not move by it.
@@ -395,30 +259,7 @@ class FactStore:
         :returns: how many were stored.
         :raises EmbedderUnavailable: if the embedder does not answer.
         """
-        if self._embedder is None or self._space is None:
-            raise EmbedderUnavailable(self._no_embedder)
-        filled = 0
-        while True:
-            with db.reading(self._engine) as connection:
-                missing = facts.unfilled(
-                    connection, namespace=self.namespace, space=self._space, limit=_BATCH
-                )
-            if not missing:
-                return filled
-            claims = [claim for _, claim in missing]
-            found = vectors.embed_checked(self._embedder, claims)
-            rows = [
-                (fact_id, facts.vector_text(vector), cut)
-                for (fact_id, _), vector, cut in zip(
-                    missing, found, self._truncated(claims), strict=True
-                )
-            ]
-            with db.writing(self._engine) as connection:
-                filled += facts.fill_embeddings(
-                    connection, rows, namespace=self.namespace, space=self._space, actor=self.actor
-                )
-            if progress is not None:
-                progress(len(rows))
+        return bulk.fill_embeddings(self._writer, progress=progress)
 
     # --- reads
 
@@ -433,7 +274,7 @@ class FactStore:
         top_k: int = 10,
         subject: str | None = None,
         predicate: str | None = None,
-        object: str | None = None,  # noqa: A002 - the field's word
+        object: str | None = None,
         kind: str | None = None,
         min_similarity: float | None = None,
         explain: bool = False,
@@ -453,12 +294,14 @@ class FactStore:
         :raises EmbedderError: if the embedder returns what cannot be ranked.
         """
         if basis is not None:
-            return self._ask_again(basis, "ask", query)
+            if query is not None:
+                raise InvalidInput("a basis holds its own query; pass one or the other")
+            return self._ask_again(basis, "ask")
         asked = events.text(query, "query")
         if min_similarity is not None and not 0 <= min_similarity <= 1:
             raise InvalidInput("min_similarity must lie between 0 and 1")
-        vector, reason = self._query_vector(asked)
-        space = self._space
+        vector, reason = self._embedding.of_query(asked)
+        space = self._embedding.space
         return self._answer(
             {
                 "question": "ask",
@@ -466,17 +309,16 @@ class FactStore:
                 "vector": vector,
                 "no_vector": reason,
                 "space": space.model if space else None,
-                "limit": _limit(top_k, "top_k"),
-                "filters": _filters(subject, predicate, object, kind),
+                "limit": questions.limit(top_k, "top_k"),
+                "filters": questions.filters(subject, predicate, object, kind),
                 "min_similarity": (
-                    min_similarity if min_similarity is not None or space is None
-                    else space.min_similarity
+                    min_similarity if min_similarity is not None or space is None else space.min_similarity
                 ),
                 "near_duplicate": space.near_duplicate if space else None,
                 "explain": explain,
             },
-            point=_point(as_of, valid_at, known_at),
-            namespaces=namespaces,
+            questions.point(as_of, valid_at, known_at),
+            namespaces,
         )
 
     def facts(
@@ -488,7 +330,7 @@ class FactStore:
         namespaces: Sequence[str] | None = None,
         subject: str | None = None,
         predicate: str | None = None,
-        object: str | None = None,  # noqa: A002 - the field's word
+        object: str | None = None,
         kind: str | None = None,
         limit: int = 1_000,
         after: FactLike | None = None,
@@ -502,24 +344,23 @@ class FactStore:
         Other parameters and errors as in :meth:`ask`.
         """
         if basis is not None:
-            return self._ask_again(basis, "facts", None)
+            return self._ask_again(basis, "facts")
         return self._answer(
             {
                 "question": "facts",
-                "limit": _limit(limit, "limit"),
+                "limit": questions.limit(limit, "limit"),
                 "after": None if after is None else events.fact_name(after, "after"),
-                "filters": _filters(subject, predicate, object, kind),
+                "filters": questions.filters(subject, predicate, object, kind),
                 "explain": explain,
             },
-            point=_point(as_of, valid_at, known_at),
-            namespaces=namespaces,
+            questions.point(as_of, valid_at, known_at),
+            namespaces,
         )
 
     def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
         with db.reading(self._engine) as connection:
-            firsts = self._firsts(connection, answer.basis)
-            return reads.verify(connection, answer, firsts)
+            return reads.verify(connection, answer)
 
     def get(self, fact: FactLike) -> Fact:
         """One fact by its id or ref, as believed now.
@@ -527,7 +368,7 @@ class FactStore:
         :raises FactNotFound: if there is none.
         """
         with db.reading(self._engine) as connection:
-            return reads.get(connection, self.namespace, events.fact_name(fact))
+            return histories.get(connection, self.namespace, events.fact_name(fact))
 
     def history(self, fact: FactLike) -> History:
         """Everything ever held about a fact: versions, sources, edges.
@@ -535,7 +376,7 @@ class FactStore:
         :raises FactNotFound: if there is none.
         """
         with db.reading(self._engine) as connection:
-            return reads.history(connection, self.namespace, events.fact_name(fact))
+            return histories.history(connection, self.namespace, events.fact_name(fact))
 
     def lineage(self, fact: FactLike) -> Lineage:
         """What a fact superseded and what superseded it, directly and through others.
@@ -543,130 +384,27 @@ class FactStore:
         :raises FactNotFound: if there is none.
         """
         with db.reading(self._engine) as connection:
-            return reads.lineage(connection, self.namespace, events.fact_name(fact))
+            return histories.lineage(connection, self.namespace, events.fact_name(fact))
 
     # --- one jump down
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
-        (vector,) = self._vectors([event.get("claim")])
+        (vector,) = self._embedding.carry([event.get("claim")])
         with db.writing(self._engine) as connection:
             return facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
             )
 
-    def _vectors(self, claims: Sequence[str | None]) -> list[facts.Vector]:
-        """Vectors for the claims of a batch, computed before the transaction begins."""
-        texts = [claim for claim in claims if isinstance(claim, str) and claim.strip()]
-        if self._embedder is None or self._space is None or not texts:
-            return [facts.NO_VECTOR] * len(claims)
-        found = vectors.embed_or_none(self._embedder, texts)
-        carried = {
-            text: facts.Vector(facts.vector_text(vector), self._space.id, cut)
-            for text, vector, cut in zip(texts, found, self._truncated(texts), strict=True)
-            if vector is not None
-        }
-        return [carried.get(claim or "", facts.NO_VECTOR) for claim in claims]
-
-    def _truncated(self, texts: Sequence[str]) -> list[bool]:
-        if not isinstance(self._embedder, WindowedEmbedder):
-            return [False] * len(texts)
-        cut = self._embedder.exceeds_window(texts)
-        if any(cut):
-            _log.warning("claim_exceeds_window", model=self._embedder.model, claims=sum(cut))
-        return cut
-
-    def _query_vector(self, query: str) -> tuple[str | None, str | None]:
-        """The question's vector as a basis holds it, or why there is none."""
-        if self._embedder is None:
-            return None, self._no_embedder
-        try:
-            return reads.pack_vector(vectors.embed_checked(self._embedder, [query])[0]), None
-        except EmbedderUnavailable as error:
-            _log.warning("embedder_failed", error=error.message)
-            return None, f"the embedder of {self._embedder.model} did not answer"
-
-    def _answer(
-        self,
-        asked: Mapping[str, Any],
-        *,
-        point: tuple[datetime | None, datetime | None],
-        namespaces: Sequence[str] | None,
-    ) -> Answer:
-        names = _names(namespaces, self.namespace)
+    def _answer(self, asked: reads.Asked, point: questions.Point, namespaces: Sequence[str] | None) -> Answer:
+        names = questions.names(namespaces, self.namespace)
         with db.reading(self._engine) as connection:
-            heads = facts.heads(connection, names, own=self.namespace)
-            valid_at, known_at = reads.points(
-                connection, heads, valid_at=point[0], known_at=point[1]
-            )
-            basis = Basis(
-                heads={name: head.last for name, head in heads.items()},
-                valid_at=valid_at,
-                known_at=known_at,
-                known_at_said=point[1] is not None,
-                text_search=facts.text_search(connection),
-                **asked,
-            )
-            return reads.answer(
-                connection, basis, {name: head.first for name, head in heads.items()}
-            )
+            return reads.ask(connection, asked, point=point, names=names, own=self.namespace)
 
-    def _ask_again(self, basis: Basis | str, question: str, query: str | None) -> Answer:
-        again = Basis.parse(basis) if isinstance(basis, str) else basis
-        if query is not None:
-            raise InvalidInput("a basis holds its own query; pass one or the other")
-        if again.question != question:
-            raise InvalidInput(f"this basis is of {again.question}(), not of {question}()")
+    def _ask_again(self, basis: Basis | str, question: str) -> Answer:
+        again = questions.again(basis, question)
         with db.reading(self._engine) as connection:
-            return reads.answer(connection, again, self._firsts(connection, again))
-
-    def _firsts(
-        self, connection: sa.Connection, basis: Basis
-    ) -> dict[str, datetime | None]:
-        heads = facts.heads(connection, list(basis.heads), own=self.namespace, missing_ok=True)
-        reads.check_heads(basis, heads)
-        return {name: head.first for name, head in heads.items()}
-
-
-def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, _BATCH)):
-        yield batch
+            return reads.ask_again(connection, again)
 
 
 def _unless(value: str, default: str) -> str | None:
     return None if value == default else value
-
-
-def _limit(value: int, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST:
-        raise InvalidInput(f"{name} must be a whole number from 1 to {_MOST:,}, not {value!r}")
-    return value
-
-
-def _filters(
-    subject: str | None, predicate: str | None, object: str | None, kind: str | None  # noqa: A002
-) -> Filters:
-    given = {"subject": subject, "predicate": predicate, "object": object, "kind": kind}
-    return Filters(**{k: events.text(v, k) for k, v in given.items() if v is not None})
-
-
-def _point(
-    as_of: InstantLike | None, valid_at: InstantLike | None, known_at: InstantLike | None
-) -> tuple[datetime | None, datetime | None]:
-    if as_of is not None:
-        if valid_at is not None or known_at is not None:
-            raise InvalidInput("as_of= sets both times; leave out valid_at= and known_at=")
-        both = parse_instant(as_of, "as_of")
-        return both, both
-    return (
-        None if valid_at is None else parse_instant(valid_at, "valid_at"),
-        None if known_at is None else parse_instant(known_at, "known_at"),
-    )
-
-
-def _names(namespaces: Sequence[str] | None, own: str) -> list[str]:
-    if namespaces is None:
-        return [own]
-    if isinstance(namespaces, str) or not namespaces:
-        raise InvalidInput('namespaces must be a list of names, such as ["default"]')
-    return [events.text(name, "namespace") for name in dict.fromkeys(namespaces)]

@@ -185,9 +185,7 @@ def _package_folder(name: str) -> Path:
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise EmbedderUnavailable(
-            f"The light embedder needs the file {path}, which is not there: {_INSTALL}"
-        )
+        raise EmbedderUnavailable(f"The light embedder needs the file {path}, which is not there: {_INSTALL}")
     return path
 
 

@@ -129,7 +129,7 @@ def launch(home: Path, *, seconds: float) -> str:
     if len(os.fsencode(cluster)) > _SOCKET_FOLDER_LIMIT or "," in str(cluster):
         # A new name each time, so that nobody can lay a folder in wait; postmaster.pid tells it.
         # Not in TMPDIR, which the server's user may be unable to enter.
-        short = tempfile.mkdtemp(prefix="supersede-", dir="/tmp")  # noqa: S108
+        short = tempfile.mkdtemp(prefix="supersede-", dir="/tmp")
         os.chown(short, user.uid, user.gid)
         arguments += ["-o", f"-k {short}"]
     done = _run([str(_programs(home) / "pg_ctl"), *arguments, "start"], user)

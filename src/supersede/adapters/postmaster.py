@@ -11,8 +11,11 @@ import contextlib
 import hashlib
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
+
+ORPHAN_SECONDS = 5.0
 
 
 class Postmaster(NamedTuple):
@@ -37,22 +40,24 @@ def live(cluster: Path) -> Postmaster | None:
     claimed = read(cluster)
     if claimed is None:
         return None
-    psutil = _psutil()
     try:
-        return claimed if _serves(psutil.Process(claimed.pid).cmdline(), cluster) else None
-    except psutil.Error:
+        process = _psutil().Process(claimed.pid)
+    except _psutil().NoSuchProcess:
         return None
+    return claimed if _serves(_arguments(process), cluster) else None
 
 
-def drop_stale_file(cluster: Path) -> None:
-    """Remove a pid file that PostgreSQL would take for a live server's: its pid is another's.
+def drop_stale_files(cluster: Path) -> None:
+    """Remove the lock files that PostgreSQL would take for a live server's: their pid is another's.
 
-    A pid that is nobody's is left to PostgreSQL, which looks more closely. Only for who holds the
-    lock of the data folder, and has found no live server.
+    A ``postmaster.pid`` whose pid is nobody's is left to PostgreSQL, which looks more closely. Only
+    for who holds the lock of the data folder, and has found no live server.
     """
     claimed = read(cluster)
     if claimed is None or _psutil().pid_exists(claimed.pid):
         (cluster / "postmaster.pid").unlink(missing_ok=True)
+    # Of the socket, whose folder is the cluster's own.
+    (cluster / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
 
 
 def cluster_name(cluster: Path) -> str:
@@ -70,15 +75,18 @@ def end_orphans(cluster: Path, *, uid: int) -> None:
     psutil = _psutil()
     title = f"postgres: {cluster_name(cluster)}: "
     orphans = []
-    for process in psutil.process_iter(["cmdline", "uids"]):
-        arguments = process.info["cmdline"] or []
+    for process in psutil.process_iter(["uids"]):
+        arguments = _arguments(process)
         ours = _serves(arguments, cluster) or " ".join(arguments).startswith(title)
         if ours and process.info["uids"] and process.info["uids"].real == uid:
             orphans.append(process)
     for process in orphans:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGQUIT)
-    psutil.wait_procs(orphans, timeout=5)
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    # A zombie has no arguments any more, and may stay for ever where nobody reaps.
+    while any(_arguments(process) for process in orphans) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _psutil() -> Any:  # noqa: ANN401 - it has no types
@@ -86,6 +94,13 @@ def _psutil() -> Any:  # noqa: ANN401 - it has no types
     import psutil  # type: ignore[import-untyped]
 
     return psutil
+
+
+def _arguments(process: Any) -> list[str]:  # noqa: ANN401
+    try:
+        return list(process.cmdline())
+    except _psutil().Error:
+        return []
 
 
 def _serves(arguments: list[str], cluster: Path) -> bool:

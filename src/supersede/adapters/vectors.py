@@ -8,6 +8,7 @@ dimension leaves this module. Such rows also fit the database's half precision: 
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,7 @@ def _embed(embedder: Embedder, texts: list[str]) -> tuple[Vectors, npt.NDArray[n
         raise
     except Exception as error:  # foreign code: whatever it raises, the caller sees one type
         # Its message stays in __cause__: it may quote a URL with a key in it.
-        raise EmbedderUnavailable(
-            f"The embedder did not answer ({type(error).__name__})."
-        ) from error
+        raise EmbedderUnavailable(f"The embedder did not answer ({type(error).__name__}).") from error
     matrix = _as_matrix(returned, model=model, dimensions=dimensions, texts=len(texts))
     return _unit_rows(matrix)
 
@@ -146,3 +145,13 @@ def _unit_rows(matrix: npt.NDArray[np.float64]) -> tuple[Vectors, npt.NDArray[np
 
 def _positions(mask: npt.NDArray[np.bool_]) -> list[int]:
     return [int(row) for row in np.flatnonzero(mask)]
+
+
+def pack(vector: Vector) -> str:
+    """A vector as a basis holds it: base64 of the halves that the database compares with."""
+    return base64.b64encode(np.asarray(vector, dtype="<f2").tobytes()).decode()
+
+
+def unpack(packed: str) -> Vector:
+    """The vector that :func:`pack` wrote."""
+    return np.frombuffer(base64.b64decode(packed), dtype="<f2").astype(np.float32)

@@ -1,0 +1,79 @@
+"""Executes the statements: the only package that reads and writes facts over a connection."""
+
+from __future__ import annotations
+
+from supersede.facts.loading import (
+    any_known,
+    as_period,
+    folded,
+    known_facts,
+    load,
+    newest_own_sources,
+    ranked,
+    reasons,
+    refs,
+    resolve,
+    taken_by,
+    unembedded,
+    vectors,
+)
+from supersede.facts.registry import (
+    clock,
+    heads,
+    register_space,
+    space_of,
+    spaces,
+    text_search,
+)
+from supersede.facts.rows import (
+    NO_VECTOR,
+    Head,
+    Key,
+    RankedRow,
+    ReasonRow,
+    Space,
+    Vector,
+    vector_text,
+)
+from supersede.facts.writing import (
+    fill_embeddings,
+    recorded,
+    replay,
+    unfilled,
+    write,
+)
+
+__all__ = [
+    "NO_VECTOR",
+    "Head",
+    "Key",
+    "RankedRow",
+    "ReasonRow",
+    "Space",
+    "Vector",
+    "any_known",
+    "as_period",
+    "clock",
+    "fill_embeddings",
+    "folded",
+    "heads",
+    "known_facts",
+    "load",
+    "newest_own_sources",
+    "ranked",
+    "reasons",
+    "recorded",
+    "refs",
+    "register_space",
+    "replay",
+    "resolve",
+    "space_of",
+    "spaces",
+    "taken_by",
+    "text_search",
+    "unembedded",
+    "unfilled",
+    "vector_text",
+    "vectors",
+    "write",
+]

@@ -1,0 +1,82 @@
+"""The store's own state: namespaces and their heads, the clock, the embedding spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from supersede import queries
+from supersede.errors import NamespaceNotFound, SpaceGone
+from supersede.facts.rows import Head, Space
+from supersede.schema import embedding_space
+
+
+def spaces(connection: sa.Connection) -> list[Space]:
+    """All registered embedding spaces."""
+    columns = [embedding_space.c[name] for name in Space._fields]
+    return [Space(*row) for row in connection.execute(sa.select(*columns))]
+
+
+def space_of(connection: sa.Connection, model: str) -> Space:
+    """The space of a model.
+
+    :raises SpaceGone: if it is not registered here.
+    """
+    for space in spaces(connection):
+        if space.model == model:
+            return space
+    raise SpaceGone(f"no embedding space of model {model!r} is registered in this database")
+
+
+def register_space(
+    connection: sa.Connection,
+    *,
+    model: str,
+    dimensions: int,
+    min_similarity: float,
+    near_duplicate: float,
+) -> Space:
+    """Register the space of a model unless it is there; the first one becomes the active one."""
+    connection.execute(sa.text("lock table supersede.embedding_space in share row exclusive mode"))
+    known = spaces(connection)
+    for space in known:
+        if space.model == model:
+            return space
+    space = Space(
+        max((s.id for s in known), default=0) + 1,
+        model,
+        dimensions,
+        min_similarity,
+        near_duplicate,
+        not any(s.active for s in known),
+    )
+    connection.execute(sa.insert(embedding_space).values(**space._asdict()))
+    return space
+
+
+def clock(connection: sa.Connection) -> datetime:
+    """The database's time."""
+    found: datetime = connection.execute(queries.clock()).scalar_one()
+    return found
+
+
+def text_search(connection: sa.Connection) -> str:
+    """The text-search configuration chosen at init."""
+    return str(connection.execute(queries.text_search()).scalar_one())
+
+
+def heads(connection: sa.Connection, names: Sequence[str], *, own: str | None) -> dict[str, Head]:
+    """The head of each namespace; one without a head for a namespace that may be missing.
+
+    :param own: the store's namespace, which may not exist yet; None: none of them need exist.
+    :raises NamespaceNotFound: if any other does not exist.
+    """
+    found = {row[0]: Head(row[1], row[2]) for row in connection.execute(queries.heads(names))}
+    for name in names:
+        if own is not None and name != own and name not in found:
+            raise NamespaceNotFound(
+                f"namespace {name!r} does not exist; a namespace is made by its first write"
+            )
+    return {name: found.get(name, Head(None, None)) for name in names}

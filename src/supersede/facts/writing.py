@@ -1,0 +1,131 @@
+"""Runs the write verbs, each in one round trip."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+import psycopg
+import sqlalchemy as sa
+
+from supersede import queries
+from supersede.engine import translate
+from supersede.facts.rows import NO_VECTOR, Space, Vector
+from supersede.models import Recorded
+
+# Verbs whose SQL function takes a vector.
+_MAKES_FACTS = frozenset({"remember", "supersede", "amend"})
+
+
+def write(
+    connection: sa.Connection,
+    verb: str,
+    event: Mapping[str, Any],
+    *,
+    namespace: str,
+    actor: str | None,
+    vector: Vector = NO_VECTOR,
+) -> Recorded:
+    """Run one verb and return what it did."""
+    parameters: dict[str, Any] = {
+        "event": json.dumps(event, ensure_ascii=False),
+        "namespace": namespace,
+        "actor": actor,
+    }
+    call = f'supersede."{verb}"(cast(:event as jsonb), :namespace, :actor'
+    if verb in _MAKES_FACTS:
+        call += ", cast(:vector as halfvec), cast(:space as smallint), :truncated"
+        parameters |= {
+            "vector": vector.text,
+            "space": vector.space_id,
+            "truncated": vector.truncated,
+        }
+    result = connection.execute(sa.text(f"select {call})"), parameters).scalar_one()
+    return recorded(result, truncated=vector.truncated)
+
+
+_REPLAY = "select supersede.replay(%s::jsonb, %s, %s, %s::halfvec, %s::smallint, %s, %s)"
+
+
+def replay(
+    connection: sa.Connection,
+    events: Sequence[Mapping[str, Any]],
+    vectors: Sequence[Vector],
+    *,
+    namespace: str,
+    actor: str | None,
+    out_of_order: str,
+    offset: int = 0,
+) -> list[Recorded]:
+    """Record events in order, inside the caller's transaction.
+
+    :param offset: how many events came before these; errors count from the first of all.
+    :raises SupersedeError: what the failing event raised, with its position, counted from 1.
+    """
+    driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+    results: list[Recorded] = []
+    with driver.cursor() as cursor:
+        for position, (event, vector) in enumerate(zip(events, vectors, strict=True), offset + 1):
+            try:
+                cursor.execute(
+                    _REPLAY,
+                    (
+                        json.dumps(event, ensure_ascii=False),
+                        namespace,
+                        actor,
+                        *vector,
+                        out_of_order,
+                    ),
+                    prepare=True,
+                )
+            except psycopg.Error as error:
+                failure = translate(error)
+                name = event.get("ref") or event.get("by") or ""
+                failure.located(f"event {position} ({event.get('op')} {name})", position)
+                raise failure from error
+            (result,) = cast("tuple[Any]", cursor.fetchone())
+            results.append(recorded(result, truncated=vector.truncated))
+    return results
+
+
+def recorded(result: Mapping[str, Any], *, truncated: bool = False) -> Recorded:
+    """The result of a verb, as a model."""
+    return Recorded.model_validate({**result, "truncated": truncated})
+
+
+def fill_embeddings(
+    connection: sa.Connection,
+    rows: Sequence[tuple[UUID, str, bool]],
+    *,
+    namespace: str,
+    space: Space,
+    actor: str | None,
+) -> int:
+    """Store vectors for facts that have none; returns how many were missing."""
+    return int(
+        connection.execute(
+            sa.text(
+                "select supersede.fill_embeddings(:namespace, cast(:space as smallint), "
+                "cast(:ids as uuid[]), cast(cast(:vectors as text[]) as halfvec[]), "
+                "cast(:truncated as boolean[]), :actor)"
+            ),
+            {
+                "namespace": namespace,
+                "space": space.id,
+                "ids": [row[0] for row in rows],
+                "vectors": [row[1] for row in rows],
+                "truncated": [row[2] for row in rows],
+                "actor": actor,
+            },
+        ).scalar_one()
+    )
+
+
+def unfilled(
+    connection: sa.Connection, *, namespace: str, space: Space, limit: int
+) -> list[tuple[UUID, str]]:
+    """Facts without a vector in a space, oldest first: id and claim."""
+    rows = connection.execute(queries.unfilled(namespace, space.id).limit(limit))
+    return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,59 @@
+"""Builders of statements: pure, they never execute.
+
+Every read first fixes a :class:`Scope`: per namespace, what is known (``known_at``, clamped to the head) and
+the head itself. It enters each statement as rows, so one plan serves any number of namespaces.
+"""
+
+from __future__ import annotations
+
+from supersede.queries.detail import (
+    details,
+    edges,
+    refs,
+    resolve,
+    sources,
+    vectors,
+    versions,
+    walk,
+)
+from supersede.queries.ranking import (
+    FULL_MATCH,
+    Question,
+    any_known,
+    known_facts,
+    ranked,
+    reasons,
+    unembedded,
+)
+from supersede.queries.registry import (
+    clock,
+    heads,
+    text_search,
+    unfilled,
+)
+from supersede.queries.scope import (
+    Scope,
+)
+
+__all__ = [
+    "FULL_MATCH",
+    "Question",
+    "Scope",
+    "any_known",
+    "clock",
+    "details",
+    "edges",
+    "heads",
+    "known_facts",
+    "ranked",
+    "reasons",
+    "refs",
+    "resolve",
+    "sources",
+    "text_search",
+    "unembedded",
+    "unfilled",
+    "vectors",
+    "versions",
+    "walk",
+]

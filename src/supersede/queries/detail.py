@@ -1,0 +1,170 @@
+"""What facts say and how they hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from supersede.queries.scope import Scope, Statement, current, known
+from supersede.schema import (
+    embedding,
+    evidence,
+    fact,
+    fact_ref,
+    fact_version,
+    operation,
+    supersedes,
+)
+
+
+def details(scope: Scope, ids: Sequence[UUID], *, valid_at: datetime) -> Statement:
+    """The content of facts, with the period that holds ``valid_at`` where they are current."""
+    rows = scope.rows()
+    return (
+        sa.select(fact, fact_version.c.valid_time)
+        .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
+        .where(fact.c.fact_id.in_(list(ids)))
+    )
+
+
+def vectors(scope: Scope, ids: Sequence[UUID], space_id: int | None) -> Statement:
+    """The vectors of facts in a space, and whether the embedder saw all of the claim."""
+    rows = scope.rows()
+    return sa.select(
+        embedding.c.namespace, embedding.c.fact_id, embedding.c.vector, embedding.c.truncated
+    ).select_from(
+        rows.join(
+            embedding,
+            sa.and_(
+                embedding.c.namespace == rows.c.namespace,
+                embedding.c.stamp <= rows.c.head,
+                embedding.c.space_id == space_id,
+                embedding.c.fact_id.in_(list(ids)),
+            ),
+        )
+    )
+
+
+def refs(scope: Scope, ids: Sequence[UUID]) -> Statement:
+    """The refs of facts that were known by then, first given first."""
+    rows = scope.rows()
+    return (
+        sa.select(fact_ref.c.namespace, fact_ref.c.fact_id, fact_ref.c.ref)
+        .join(
+            rows,
+            sa.and_(fact_ref.c.namespace == rows.c.namespace, fact_ref.c.stamp <= rows.c.known_at),
+        )
+        .where(fact_ref.c.fact_id.in_(list(ids)))
+        .order_by(fact_ref.c.stamp, fact_ref.c.ref)
+    )
+
+
+def sources(scope: Scope, ids: Sequence[UUID]) -> Statement:
+    """The evidence of facts that was known by then, newest assertion first."""
+    rows = scope.rows()
+    return (
+        sa.select(evidence)
+        .join(
+            rows,
+            sa.and_(evidence.c.namespace == rows.c.namespace, evidence.c.stamp <= rows.c.known_at),
+        )
+        .where(evidence.c.fact_id.in_(list(ids)))
+        .order_by(
+            evidence.c.asserted_at.desc().nulls_last(),
+            evidence.c.stamp.desc(),
+            evidence.c.source_uri,
+        )
+    )
+
+
+def edges(scope: Scope, ids: Sequence[UUID], *, side: str) -> Statement:
+    """The edges known by then whose new (or old) end is among ``ids``, oldest first.
+
+    :param side: ``new`` or ``old``: which end the ids are.
+    """
+    rows = scope.rows()
+    end = {"new": supersedes.c.new_fact_id, "old": supersedes.c.old_fact_id}[side]
+    other = {"new": supersedes.c.old_fact_id, "old": supersedes.c.new_fact_id}[side]
+    return (
+        sa.select(supersedes)
+        .join(
+            rows,
+            sa.and_(supersedes.c.namespace == rows.c.namespace, supersedes.c.stamp <= rows.c.known_at),
+        )
+        .join(fact, sa.and_(fact.c.namespace == supersedes.c.namespace, fact.c.fact_id == other))
+        .where(end.in_(list(ids)))
+        .order_by(fact.c.stamp, supersedes.c.stamp, other)
+    )
+
+
+def versions(name: str, fact_id: UUID) -> Statement:
+    """All rectangles of a fact with the verbs that opened and closed each, oldest first."""
+    opened, closed = operation.alias("opened"), operation.alias("closed")
+    return (
+        sa.select(fact_version.c.valid_time, fact_version.c.tx_time, opened.c.verb, closed.c.verb)
+        .outerjoin(
+            opened,
+            sa.and_(
+                opened.c.namespace == fact_version.c.namespace,
+                opened.c.stamp == sa.func.lower(fact_version.c.tx_time),
+            ),
+        )
+        .outerjoin(
+            closed,
+            sa.and_(
+                closed.c.namespace == fact_version.c.namespace,
+                closed.c.stamp == sa.func.upper(fact_version.c.tx_time),
+            ),
+        )
+        .where(fact_version.c.namespace == name, fact_version.c.fact_id == fact_id)
+        .order_by(sa.func.lower(fact_version.c.tx_time), fact_version.c.valid_time)
+    )
+
+
+def resolve(name: str, wanted: str) -> Statement:
+    """The id of a fact named by its id or a ref; no row where there is none."""
+    by_ref = sa.select(fact_ref.c.fact_id).where(fact_ref.c.namespace == name, fact_ref.c.ref == wanted)
+    try:
+        fact_id = UUID(wanted)
+    except ValueError:
+        return by_ref
+    by_id = sa.select(fact.c.fact_id).where(fact.c.namespace == name, fact.c.fact_id == fact_id)
+    return sa.union_all(by_id, by_ref).limit(1)  # type: ignore[return-value]
+
+
+def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
+    """The facts up (or down) the chain of supersessions, each at its smallest depth first.
+
+    :param down: towards what superseded the fact; else towards what it superseded.
+    """
+    rows = scope.rows()
+    here, there = (
+        (supersedes.c.old_fact_id, supersedes.c.new_fact_id)
+        if down
+        else (supersedes.c.new_fact_id, supersedes.c.old_fact_id)
+    )
+    known = sa.and_(
+        supersedes.c.namespace == rows.c.namespace,
+        supersedes.c.stamp <= rows.c.known_at,
+        supersedes.c.reason != "amendment",
+    )
+    chain = (
+        sa.select(
+            there.label("fact_id"),
+            here.label("next_to"),
+            supersedes.c.reason,
+            sa.literal(1).label("depth"),
+        )
+        .join(rows, known)
+        .where(here == fact_id)
+        .cte("chain", recursive=True)
+    )
+    chain = chain.union(
+        sa.select(there, here, supersedes.c.reason, chain.c.depth + 1)
+        .join(rows, known)
+        .join(chain, here == chain.c.fact_id)
+    )
+    return sa.select(chain).order_by(chain.c.depth)

@@ -1,0 +1,193 @@
+"""Which facts match, in which order, and why some are not current."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import sqlalchemy as sa
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy.dialects import postgresql as pg
+
+from supersede.models import Filters
+from supersede.queries.scope import Scope, Statement, current, known, matches
+from supersede.schema import (
+    INSTANT,
+    embedding,
+    fact,
+    fact_version,
+)
+
+# ts_rank of a text that holds the only lexeme of a question: the unit of coverage.
+FULL_MATCH = 0.0607927
+
+
+def known_facts(scope: Scope, *, filters: Filters, valid_at: datetime) -> Statement:
+    """Every fact known by then within the filters: its key, and whether it is current.
+
+    Ordered by the start of the current period, then stamp, namespace and id.
+    """
+    rows = scope.rows()
+    return (
+        sa.select(fact.c.namespace, fact.c.fact_id, fact_version.c.fact_id.is_not(None))
+        .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
+        .where(*matches(filters))
+        .order_by(
+            sa.func.lower(fact_version.c.valid_time).asc().nulls_first(),
+            fact.c.stamp,
+            fact.c.namespace,
+            fact.c.fact_id,
+        )
+    )
+
+
+def any_known(scope: Scope) -> Statement:
+    """Whether any fact at all was known by then."""
+    rows = scope.rows()
+    return sa.select(sa.exists(sa.select(1).select_from(rows.join(fact, known(rows)))))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What facts are ranked by: the words, the vector of a space, the weights and the floor.
+
+    ``vector`` is the text form that pgvector reads. ``space_id`` None: no vectors are looked at.
+    """
+
+    query: str
+    text_search: str
+    vector: str | None
+    space_id: int | None
+    cosine_weight: float
+    coverage_weight: float
+    min_similarity: float
+
+
+def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: datetime) -> Statement:
+    """Every known fact that matches the question, current or not, best first, ranked exactly.
+
+    Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits). A fact
+    with a vector matches if its cosine reaches the floor; one without, if any word does.
+    """
+    rows = scope.rows()
+    cosine, coverage = _cosine(question), _coverage(question)
+    score = sa.func.round(
+        sa.cast(
+            question.cosine_weight * sa.func.coalesce(cosine, 0.0) + question.coverage_weight * coverage,
+            sa.Numeric,
+        ),
+        6,
+    ).label("score")
+    return (
+        sa.select(
+            fact.c.namespace,
+            fact.c.fact_id,
+            fact_version.c.fact_id.is_not(None),
+            cosine.label("similarity"),
+            score,
+        )
+        .select_from(_with_vectors(rows, question).outerjoin(fact_version, current(rows, valid_at)))
+        .where(
+            *matches(filters),
+            sa.case((cosine.is_not(None), cosine >= question.min_similarity), else_=coverage > 0),
+        )
+        .order_by(score.desc(), fact.c.stamp.desc(), fact.c.namespace, fact.c.fact_id)
+    )
+
+
+def unembedded(scope: Scope, question: Question, *, filters: Filters, valid_at: datetime) -> Statement:
+    """Current facts that could not be compared: no vector in the space, and no word in common."""
+    rows = scope.rows()
+    return (
+        sa.select(fact.c.namespace, fact.c.fact_id)
+        .select_from(_with_vectors(rows, question).join(fact_version, current(rows, valid_at)))
+        .where(*matches(filters), embedding.c.vector.is_(None), _coverage(question) == 0)
+        .order_by(fact.c.stamp.desc(), fact.c.namespace, fact.c.fact_id)
+    )
+
+
+def _with_vectors(rows: sa.TableValuedAlias, question: Question) -> sa.Join:
+    # A vector newer than the head the answer stands on was not there for it.
+    return rows.join(fact, known(rows)).outerjoin(
+        embedding,
+        sa.and_(
+            embedding.c.namespace == fact.c.namespace,
+            embedding.c.fact_id == fact.c.fact_id,
+            embedding.c.space_id == question.space_id,
+            embedding.c.stamp <= rows.c.head,
+        ),
+    )
+
+
+def _cosine(question: Question) -> sa.ColumnElement[float]:
+    if question.vector is None:
+        return sa.cast(sa.null(), sa.Float)
+    distance = embedding.c.vector.op("<=>")(sa.cast(sa.literal(question.vector), HALFVEC))
+    # Adding nothing keeps any vector index out: exact is a query shape, not a planner setting.
+    exact = sa.cast(distance, sa.Float) + 0
+    return sa.case(
+        (
+            embedding.c.vector.is_not(None),
+            sa.func.round(sa.cast(sa.func.greatest(0.0, 1.0 - exact), sa.Numeric), 6),
+        )
+    )
+
+
+def _coverage(question: Question) -> sa.ColumnElement[float]:
+    words = sa.func.supersede.any_word(
+        sa.cast(sa.literal(question.text_search), pg.REGCONFIG), question.query
+    )
+    return sa.func.coalesce(sa.func.least(1.0, sa.func.ts_rank(fact.c.search, words) / FULL_MATCH), 0.0)
+
+
+def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetime) -> sa.TextualSelect:
+    """For facts that are known and not current: what last took ``valid_at`` away from each.
+
+    Rows: namespace, fact id, reason, and the stamp at which it was taken (None where it never reached).
+    """
+    return (
+        sa.text(
+            """
+        select f.namespace, f.fact_id,
+               case when took.stamp is null then
+                        case when reach.starts > :valid_at then 'not_yet_valid' else 'expired' end
+                    when exists (
+                        select from supersede.supersedes s
+                        where s.namespace = f.namespace and s.old_fact_id = f.fact_id
+                          and s.stamp = took.stamp and s.taken @> cast(:valid_at as timestamptz))
+                    then 'superseded'
+                    when took.verb = 'retract' then 'retracted'
+                    else 'expired' end as reason,
+               took.stamp
+        from unnest(cast(:namespaces as text[]), cast(:ids as uuid[])) with ordinality
+                 as f(namespace, fact_id, place)
+        join unnest(cast(:scope_namespaces as text[]), cast(:known_at as timestamptz[]))
+                 as k(namespace, known_at) on k.namespace = f.namespace
+        left join lateral (
+            select upper(v.tx_time) as stamp, o.verb
+            from supersede.fact_version v
+            join supersede.operation o on o.namespace = v.namespace and o.stamp = upper(v.tx_time)
+            where not v.is_open and v.namespace = f.namespace and v.fact_id = f.fact_id
+              and upper(v.tx_time) <= k.known_at and v.valid_time @> cast(:valid_at as timestamptz)
+            order by upper(v.tx_time) desc
+            limit 1) as took on true
+        left join lateral (
+            select min(case when lower_inf(v.valid_time) then '-infinity' else lower(v.valid_time) end)
+                       as starts
+            from supersede.fact_version v
+            where v.namespace = f.namespace and v.fact_id = f.fact_id
+              and lower(v.tx_time) <= k.known_at) as reach on took.stamp is null
+        order by f.place
+        """
+        )
+        .bindparams(
+            valid_at=valid_at,
+            namespaces=[name for name, _ in keys],
+            ids=[fact_id for _, fact_id in keys],
+            scope_namespaces=list(scope.namespaces),
+            known_at=list(scope.known_at),
+        )
+        .columns(namespace=sa.Text, fact_id=sa.Uuid, reason=sa.Text, stamp=INSTANT)
+    )
