@@ -2,8 +2,9 @@
 create or replace function supersede.insert_version(
     p_namespace text, p_fact_id uuid, p_valid_time tstzrange, p_slot uuid, p_stamp timestamptz)
 returns void
-language sql
-begin atomic
+language plpgsql
+as $$
+begin
     insert into supersede.fact_version
         (namespace, is_open, version_id, fact_id, valid_time, tx_time, slot_key,
          kind, trust, recorded, embedding)
@@ -15,4 +16,5 @@ begin atomic
                where s.active and e.namespace = p_namespace and e.fact_id = p_fact_id) end
     from supersede.fact f
     where f.namespace = p_namespace and f.fact_id = p_fact_id;
-end;
+end
+$$;

@@ -12,13 +12,10 @@ as $$
 declare
     v_namespace text := p_fact.namespace;
     v_slot uuid := supersede.slot_of(v_namespace, p_fact.subject_key, p_fact.predicate_key);
+    v_plan record;
     v_cut record;
     v_cuts jsonb := '[]';
-    v_cut_ids uuid[];
-    v_inherit uuid[];
-    v_holders uuid[];
-    v_held tstzmultirange;
-    v_gaps tstzmultirange;
+    v_gaps tstzmultirange := p_period;
     v_gap tstzrange;
     v_fact_id uuid := p_fact.fact_id;
     v_created boolean;
@@ -27,57 +24,63 @@ declare
         case when p_is_new then p_fact.asserted_at end,
         lower(p_period));
 begin
-    select array_agg(c.fact_id) filter (where c.action = 'cut'),
-           array_agg(c.fact_id order by c.region) filter (where c.action = 'hold'),
-           coalesce(range_agg(c.region) filter (where c.action = 'hold'), '{}'),
-           array_agg(c.fact_id) filter (where c.reason in ('refinement', 'duplicate'))
-    into v_cut_ids, v_holders, v_held, v_inherit
-    from (
-        select p.fact_id, p.action, r as region, p.reason
-        from supersede.plan_cuts(p_fact, v_slot, p_period, p_olds, p_reason) p
-        left join unnest(p.region) as r on true) as c;
-
-    v_gaps := p_period - v_held;
+    if v_slot is not null or cardinality(p_olds) > 0 then
+        select array_agg(p.fact_id) filter (where p.action = 'cut') as cut_ids,
+               array_agg(p.reason) filter (where p.action = 'cut') as reasons,
+               array_agg(p.region) filter (where p.action = 'cut') as regions,
+               array_agg(p.fact_id order by p.region) filter (where p.action = 'hold') as holders,
+               coalesce(range_agg(p.region) filter (where p.action = 'hold'), '{}') as held,
+               array_agg(p.fact_id) filter (where p.reason in ('refinement', 'duplicate')) as inherit
+        into v_plan
+        from supersede.plan_cuts(p_fact, v_slot, p_period, p_olds, p_reason) as p;
+        v_gaps := v_gaps - v_plan.held;
+    else
+        select null::uuid[] as cut_ids, null::uuid[] as holders, null::uuid[] as inherit into v_plan;
+    end if;
     if not p_is_new then
         v_gaps := v_gaps - supersede.held(v_namespace, v_fact_id);
     end if;
     v_created := p_is_new and not isempty(v_gaps);
     if p_is_new and not v_created then
         -- Regions are sorted, so the first holder is the one that holds the period's start.
-        v_fact_id := v_holders[1];
+        v_fact_id := v_plan.holders[1];
     end if;
-    if v_cut_ids is not null then
-        perform supersede.refuse_cycle(v_namespace, v_fact_id, v_cut_ids);
+    if v_plan.cut_ids is not null then
+        perform supersede.refuse_cycle(v_namespace, v_fact_id, v_plan.cut_ids);
     end if;
     if v_created then
         p_fact.asserted_at := v_asserted_at;
         perform supersede.insert_fact(p_fact, p_embedding, p_space, p_truncated);
     end if;
 
-    for v_cut in
-        select * from supersede.plan_cuts(p_fact, v_slot, p_period, p_olds, p_reason) p
-        where p.action = 'cut'
-    loop
-        if not isempty(v_cut.region) and not coalesce((p_event ->> 'over_trust')::boolean, false) then
-            perform supersede.check_trust(v_namespace, p_fact.trust, v_cut.fact_id, v_cut.reason);
-        end if;
-        perform supersede.cut(v_namespace, v_cut.fact_id, v_cut.region, p_stamp);
-        insert into supersede.supersedes (namespace, new_fact_id, old_fact_id, reason, taken, stamp)
-        values (v_namespace, v_fact_id, v_cut.fact_id, v_cut.reason, v_cut.region, p_stamp);
-        v_cuts := v_cuts || jsonb_build_object(
-            'id', v_cut.fact_id, 'ref', supersede.first_ref(v_namespace, v_cut.fact_id),
-            'reason', v_cut.reason, 'taken', supersede.iso_periods(v_cut.region));
-    end loop;
+    if v_plan.cut_ids is not null then
+        for v_cut in
+            select * from unnest(v_plan.cut_ids, v_plan.reasons, v_plan.regions)
+                          as c(fact_id, reason, region)
+        loop
+            if not isempty(v_cut.region) and not coalesce((p_event ->> 'over_trust')::boolean, false) then
+                perform supersede.check_trust(v_namespace, p_fact.trust, v_cut.fact_id, v_cut.reason);
+            end if;
+            perform supersede.cut(v_namespace, v_cut.fact_id, v_cut.region, p_stamp);
+            insert into supersede.supersedes (namespace, new_fact_id, old_fact_id, reason, taken, stamp)
+            values (v_namespace, v_fact_id, v_cut.fact_id, v_cut.reason, v_cut.region, p_stamp);
+            v_cuts := v_cuts || jsonb_build_object(
+                'id', v_cut.fact_id, 'ref', supersede.first_ref(v_namespace, v_cut.fact_id),
+                'reason', v_cut.reason, 'taken', supersede.iso_periods(v_cut.region));
+        end loop;
+    end if;
 
-    foreach v_gap in array (select coalesce(array_agg(r), '{}') from unnest(v_gaps) as r) loop
-        perform supersede.insert_version(v_namespace, v_fact_id, v_gap, v_slot, p_stamp);
-    end loop;
+    if not isempty(v_gaps) then
+        for v_gap in select * from unnest(v_gaps) loop
+            perform supersede.insert_version(v_namespace, v_fact_id, v_gap, v_slot, p_stamp);
+        end loop;
+    end if;
     if p_is_new and p_event ? 'ref' then
         perform supersede.name_fact(v_namespace, v_fact_id, p_event ->> 'ref', p_stamp);
     end if;
     perform supersede.cite_holders(
-        v_namespace, v_fact_id, v_holders, p_event -> 'sources', v_asserted_at,
-        v_inherit, p_stamp);
+        v_namespace, v_fact_id, v_plan.holders, p_event -> 'sources', v_asserted_at,
+        v_plan.inherit, p_stamp);
     return supersede.written(v_namespace, v_fact_id, v_created, v_gaps, v_cuts);
 end
 $$;
