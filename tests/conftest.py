@@ -1,14 +1,23 @@
-"""Fixtures that every test may use; where the server comes from is in servers.py."""
+"""Fixtures that every test may use; where the server comes from is in servers.py.
+
+Each test gets a database of its own, copied from a template that is made once a session: ``database``
+and ``store`` rank by words alone, ``vector_database`` and ``vector_store`` have the space of the fake
+embedder. The superuser owns them all.
+"""
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from databases import set_clock
+from fakes import BagOfWords
 from servers import drop_database, find_server, make_database
+from supersede import FactStore, engine, migrate
 
 
 @pytest.fixture(scope="session")
@@ -18,12 +27,79 @@ def server_url() -> Iterator[str]:
         yield url
 
 
+@contextmanager
+def _database(server_url: str, kind: str, template: str | None = None) -> Iterator[tuple[str, str]]:
+    """Name and URL of a new database; no two processes on one server choose the same name."""
+    name = f"{kind}_{uuid.uuid4().hex}"
+    try:
+        yield name, make_database(server_url, name, template)
+    finally:
+        drop_database(server_url, name)
+
+
 @pytest.fixture
 def empty_database(server_url: str) -> Iterator[str]:
     """The URL of a database of this test's own, without a table."""
-    name = f"test_{uuid.uuid4().hex}"
-    yield make_database(server_url, name)
-    drop_database(server_url, name)
+    with _database(server_url, "test") as (_, url):
+        yield url
+
+
+@pytest.fixture(scope="session")
+def template_database(server_url: str) -> Iterator[str]:
+    """The name of a prepared database without an embedding space; nobody may stay connected to it."""
+    with _database(server_url, "template") as (name, url):
+        own = engine.make_engine(url)
+        try:
+            migrate.init(own, text_search="english")
+        finally:
+            own.dispose()
+        yield name
+
+
+@pytest.fixture(scope="session")
+def vector_template_database(server_url: str, template_database: str) -> Iterator[str]:
+    """As ``template_database``, with the space of the fake embedder."""
+    with _database(server_url, "template", template_database) as (name, url):
+        FactStore.init(url, embedder=BagOfWords())
+        yield name
+
+
+@pytest.fixture
+def database(server_url: str, template_database: str) -> Iterator[str]:
+    """The URL of a prepared database of this test's own, where words alone rank."""
+    with _database(server_url, "test", template_database) as (_, url):
+        yield url
+
+
+@pytest.fixture
+def vector_database(server_url: str, vector_template_database: str) -> Iterator[str]:
+    """The URL of a prepared database of this test's own, with the space of the fake embedder."""
+    with _database(server_url, "test", vector_template_database) as (_, url):
+        yield url
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[FactStore]:
+    """A store on ``database``."""
+    with FactStore.open(database) as store:
+        yield store
+
+
+@pytest.fixture
+def vector_store(vector_database: str) -> Iterator[FactStore]:
+    """A store on ``vector_database`` with the fake embedder."""
+    with FactStore.open(vector_database, embedder=BagOfWords()) as store:
+        yield store
+
+
+FROZEN_AT = "2026-07-24T00:00:00Z"
+
+
+@pytest.fixture
+def frozen_clock(database: str) -> str:
+    """Stops the clock of ``database`` and returns the instant; ``databases.set_clock`` moves it."""
+    set_clock(database, FROZEN_AT)
+    return FROZEN_AT
 
 
 @pytest.fixture(autouse=True)

@@ -174,14 +174,11 @@ def check_extensions(connection: sa.Connection) -> None:
 
     :raises ServerUnsupported: naming what is missing or too old.
     """
-    found: dict[str, str] = dict(
-        connection.execute(
-            sa.text("select extname, extversion from pg_catalog.pg_extension where extname = any (:n)"),
-            {"n": list(EXTENSIONS)},
-        )
-        .tuples()
-        .all()
+    rows = connection.execute(
+        sa.text("select extname, extversion from pg_catalog.pg_extension where extname = any (:n)"),
+        {"n": list(EXTENSIONS)},
     )
+    found: dict[str, str] = {row[0]: row[1] for row in rows}
     missing = [name for name in EXTENSIONS if name not in found]
     if missing:
         raise errors.ServerUnsupported(
