@@ -35,7 +35,7 @@ begin
             perform supersede.fail('SU013', format('%s: %s must be of JSON type %s, not %s',
                 v_verb, v_key, v_type, jsonb_typeof(v_value)));
         end if;
-        if v_type = 'string' and v_key <> 'note' and btrim(v_value #>> '{}', E' \t\r\n') = '' then
+        if v_type = 'string' and v_key <> 'note' and supersede.fold(v_value #>> '{}') = '' then
             perform supersede.fail('SU013', format('%s: %s is empty', v_verb, v_key));
         end if;
     end loop;

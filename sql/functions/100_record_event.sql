@@ -15,6 +15,7 @@ declare
     v_recorded_at timestamptz := supersede.instant(v_event ->> 'recorded_at', 'recorded_at');
     v_namespace record;
     v_result jsonb;
+    v_clock timestamptz;
     v_stamp timestamptz;
     v_now timestamptz;
     v_asserted_at timestamptz;
@@ -33,7 +34,8 @@ begin
         return v_result;
     end if;
 
-    v_stamp := greatest(supersede.clock(), v_namespace.head + interval '1 microsecond');
+    v_clock := supersede.clock();
+    v_stamp := greatest(v_clock, v_namespace.head + interval '1 microsecond');
     v_now := v_stamp;
     if p_replay then
         if v_recorded_at is null then
@@ -57,7 +59,11 @@ begin
         when 'cite' then supersede.verb_cite(p_namespace, v_event, v_stamp, v_now)
         when 'declare_predicate' then supersede.verb_declare_predicate(p_namespace, v_event, v_stamp)
     end || jsonb_build_object(
-        'verb', v_verb, 'namespace', p_namespace, 'stamp', supersede.iso(v_stamp), 'repeated', false);
+        'verb', v_verb, 'namespace', p_namespace, 'stamp', supersede.iso(v_stamp), 'repeated', false)
+        || case when not p_replay and v_stamp > v_clock + interval '1 second' then jsonb_build_object(
+            'notice', format('the server''s clock stands at %s, behind the newest stamp of this '
+                'namespace; this write was stamped right after that one', supersede.iso(v_clock)))
+           else '{}' end;
 
     insert into supersede.operation
         (namespace, stamp, verb, actor, handle, digest, note, event, result)

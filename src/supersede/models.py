@@ -243,6 +243,7 @@ class Recorded(Frozen):
     end or a retraction took. ``created`` is false where the value was already held: ``id`` and ``ref``
     then name the holder. ``repeated`` marks a retry, whose recorded result this is, and ``believed``
     whether that fact is believed now. ``truncated``: the claim is longer than its embedder reads.
+    ``notice`` says what a person should know, such as a clock that runs behind.
     """
 
     verb: str
@@ -261,6 +262,7 @@ class Recorded(Frozen):
     truncated: bool = False
     name: str | None = None
     cardinality: Cardinality | None = None
+    notice: str | None = None
 
 
 class Version(Frozen):

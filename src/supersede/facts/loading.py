@@ -20,6 +20,8 @@ from supersede.periods import Period
 from supersede.queries import Question, Scope
 from supersede.schema import fact
 
+_PAGES = (64, 1_024, None)
+
 
 def any_known(connection: sa.Connection, scope: Scope) -> bool:
     """Whether any fact at all was known by then."""
@@ -44,17 +46,18 @@ def ranked(
 ) -> Iterator[list[RankedRow]]:
     """The ranking in pages, best first; a page is fetched when it is asked for."""
     statement = queries.ranked(scope, question, filters=filters, valid_at=valid_at)
-    with connection.execution_options(stream_results=True, yield_per=200).execute(statement) as result:
-        for page in result.partitions():
-            yield [
-                RankedRow(
-                    (row[0], row[1]),
-                    row[2],
-                    None if row[3] is None else float(row[3]),
-                    float(row[4]),
-                )
-                for row in page
-            ]
+    offset = 0
+    # Most questions end on the first page. Ranking again for a further one costs less than a cursor,
+    # under which PostgreSQL neither sorts only the top nor works in parallel.
+    for size in _PAGES:
+        rows = connection.execute(statement.offset(offset).limit(size)).all()
+        yield [
+            RankedRow((row[0], row[1]), row[2], None if row[3] is None else float(row[3]), float(row[4]))
+            for row in rows
+        ]
+        if size is None or len(rows) < size:
+            return
+        offset += size
 
 
 def unembedded(

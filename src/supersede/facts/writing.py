@@ -78,7 +78,6 @@ def replay(
                         *vector,
                         out_of_order,
                     ),
-                    prepare=True,
                 )
             except psycopg.Error as error:
                 failure = translate(error)

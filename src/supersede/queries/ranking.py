@@ -136,9 +136,12 @@ def _cosine(question: Question) -> sa.ColumnElement[float]:
 
 
 def _coverage(question: Question) -> sa.ColumnElement[float]:
-    words = sa.func.supersede.any_word(
-        sa.cast(sa.literal(question.text_search), pg.REGCONFIG), question.query
-    )
+    # A subquery, so that the question is parsed once and not for every fact.
+    words = sa.select(
+        sa.func.supersede.any_word(
+            sa.cast(sa.literal(question.text_search), pg.REGCONFIG), sa.literal(question.query)
+        )
+    ).scalar_subquery()
     return sa.func.coalesce(sa.func.least(1.0, sa.func.ts_rank(fact.c.search, words) / FULL_MATCH), 0.0)
 
 

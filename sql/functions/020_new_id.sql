@@ -4,7 +4,7 @@ language sql volatile parallel safe
 return encode(
     set_bit(set_bit(
         overlay(uuid_send(gen_random_uuid())
-            placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+            placing substring(int8send((extract(epoch from supersede.clock()) * 1000)::bigint) from 3)
             from 1 for 6),
         52, 1), 53, 1),
     'hex')::uuid;
