@@ -1,8 +1,8 @@
 """Roles: reader, writer, importer, analyst.
 
 Roles belong to the whole cluster, so they are made only where they are missing and are left behind by
-a downgrade: another database may use them. Where the owner may not create roles, the statements are
-printed as a notice, for somebody who may.
+a downgrade: another database may use them. Where the owner may not create roles, `supersede init` prints
+the statements for somebody who may.
 
 What each may do is granted in sql/grants.sql, which is applied after every upgrade, since it names
 functions.
@@ -35,8 +35,7 @@ exception
     when duplicate_object or unique_violation then
         null;  -- another database of this cluster made it at this moment
     when insufficient_privilege then
-        raise notice 'run as a role that may create roles, then run supersede init again: '
-            'create role {role} nologin';
+        null;  -- migrate.missing_roles() tells
 end $$
 """)
 

@@ -134,8 +134,8 @@ def translate(error: BaseException) -> errors.SupersedeError:
     """The error of this package that a driver error stands for; values are never repeated from it."""
     state: str | None = getattr(error, "sqlstate", None)
     diagnostic = getattr(error, "diag", None)
-    if state is None or state[:2] in {"08", "57"}:
-        return errors.ServerUnavailable("the connection to PostgreSQL was lost or refused")
+    if state is None or state.startswith(("08", "28", "3D", "57P", "25P03")):
+        return errors.ServerUnavailable(f"no connection to PostgreSQL: {_reason(error)}")
     if state in _BY_STATE:
         detail = getattr(diagnostic, "message_detail", None)
         details: dict[str, Any] = json.loads(detail) if detail else {}
@@ -153,6 +153,12 @@ def translate(error: BaseException) -> errors.SupersedeError:
             f"PostgreSQL refused a value ({state}{', ' + constraint if constraint else ''})"
         )
     return errors.SupersedeError(f"PostgreSQL answered with error {state}: {type(error).__name__}")
+
+
+def _reason(error: BaseException) -> str:
+    """The driver's reason in one line. It names host, user and database, never a password."""
+    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "failed" in line or "refused" in line), (lines or ["lost"])[0])
 
 
 def check_server(connection: sa.Connection) -> None:

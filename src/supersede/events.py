@@ -164,6 +164,8 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
             event |= {} if _choice(value, Trust, key) == "extracted" else {key: value}
         elif key == "reason":
             event |= {} if _choice(value, Reason, key) == "change" else {key: value}
+        elif key == "if_not_current":
+            event |= {} if text(value, key) == "refuse" else {key: value}
         elif key == "kind":
             event |= {} if text(value, key) == "fact" else {key: value}
         else:

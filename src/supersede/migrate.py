@@ -16,6 +16,7 @@ from supersede import engine as db
 from supersede.errors import InvalidInput, SchemaOutOfDate, ServerUnsupported
 from supersede.schema import HEAD_REVISION, SCHEMA
 
+ROLES = ("supersede_reader", "supersede_writer", "supersede_importer", "supersede_analyst")
 # Two processes that open the same new database at once take turns.
 _INIT_LOCK = 0x7375_7065
 
@@ -73,9 +74,11 @@ def _config(connection: sa.Connection) -> Config:
     return config
 
 
-def init(engine: sa.Engine, *, text_search: str = "english") -> None:
+def init(engine: sa.Engine, *, text_search: str = "english") -> list[str]:
     """Create the extensions and bring the schema to head; safe to repeat.
 
+    :returns: statements for somebody who may create roles, where the owner may not; else none. After
+        them, ``init`` once more grants the roles what they need.
     :param text_search: PostgreSQL text-search configuration, fixed at the first ``init``.
     :raises ServerUnsupported: if an extension is missing or may not be created.
     :raises SchemaOutOfDate: if the database was made by a newer supersede.
@@ -95,6 +98,17 @@ def init(engine: sa.Engine, *, text_search: str = "english") -> None:
         else:
             command.upgrade(_config(connection), "head")
         _choose_text_search(connection, text_search)
+        return missing_roles(connection)
+
+
+def missing_roles(connection: sa.Connection) -> list[str]:
+    """Statements that make the roles which this cluster lacks."""
+    found = connection.execute(
+        sa.text("select rolname from pg_catalog.pg_roles where rolname = any (:names)"),
+        {"names": list(ROLES)},
+    ).scalars()
+    present = set(found)
+    return [f"CREATE ROLE {role} NOLOGIN;" for role in ROLES if role not in present]
 
 
 def upgrade(connection: sa.Connection, revision: str = "head") -> None:

@@ -38,12 +38,12 @@ def check(connection: sa.Connection) -> list[facts.Space]:
     return facts.spaces(connection)
 
 
-def init(url: str, *, embedder: Embedder | None, text_search: str) -> None:
-    """Prepare a database: extensions, schema, the space of the embedder, or of the light one."""
+def init(url: str, *, embedder: Embedder | None, text_search: str) -> tuple[str, ...]:
+    """Prepare a database, as ``FactStore.init`` describes."""
     engine = db.make_engine(url)
     try:
         with db.translated_errors():
-            migrate.init(engine, text_search=text_search)
+            roles = migrate.init(engine, text_search=text_search)
         chosen = embedder or adapters.default()
         if chosen is not None:
             with db.writing(engine) as connection:
@@ -53,6 +53,7 @@ def init(url: str, *, embedder: Embedder | None, text_search: str) -> None:
                     dimensions=chosen.dimensions,
                     **adapters.thresholds(chosen.model)._asdict(),
                 )
+        return tuple(roles)
     finally:
         engine.dispose()
 

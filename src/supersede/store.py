@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
 
@@ -30,6 +30,7 @@ from supersede.ports import Embedder
 from supersede.settings import Settings
 
 IfNotCurrent = Literal["refuse", "link"]
+_T = TypeVar("_T")
 
 
 class FactStore:
@@ -85,16 +86,18 @@ class FactStore:
             raise
 
     @staticmethod
-    def init(url: str, *, embedder: Embedder | None = None, text_search: str = "english") -> None:
+    def init(url: str, *, embedder: Embedder | None = None, text_search: str = "english") -> tuple[str, ...]:
         """Prepare a database: extensions, schema, embedding space. Safe to repeat; upgrades an older one.
 
         :param embedder: whose space to register; else the light one, where it is installed. The first
             space registered is the active one.
         :param text_search: PostgreSQL text-search configuration; fixed at the first call.
+        :returns: statements that somebody who may create roles has to run, where the owner may not;
+            after them, ``init`` once more grants the roles what they need.
         :raises ServerUnsupported: if the server is too old or lacks an extension.
         :raises SchemaOutOfDate: if a newer supersede made the schema.
         """
-        opening.init(url, embedder=embedder, text_search=text_search)
+        return opening.init(url, embedder=embedder, text_search=text_search)
 
     def close(self) -> None:
         """Give the connections back; an embedded server stays up for others."""
@@ -152,7 +155,7 @@ class FactStore:
             claim=claim,
             by=by,
             reason=reason,
-            if_not_current=_unless(if_not_current, "refuse"),
+            if_not_current=if_not_current,
             **content,
         )
         return self._write("supersede", event)
@@ -367,24 +370,21 @@ class FactStore:
 
         :raises FactNotFound: if there is none.
         """
-        with db.reading(self._engine) as connection:
-            return histories.get(connection, self.namespace, events.fact_name(fact))
+        return self._one(histories.get, fact)
 
     def history(self, fact: FactLike) -> History:
         """Everything ever held about a fact: versions, sources, edges.
 
         :raises FactNotFound: if there is none.
         """
-        with db.reading(self._engine) as connection:
-            return histories.history(connection, self.namespace, events.fact_name(fact))
+        return self._one(histories.history, fact)
 
     def lineage(self, fact: FactLike) -> Lineage:
         """What a fact superseded and what superseded it, directly and through others.
 
         :raises FactNotFound: if there is none.
         """
-        with db.reading(self._engine) as connection:
-            return histories.lineage(connection, self.namespace, events.fact_name(fact))
+        return self._one(histories.lineage, fact)
 
     # --- one jump down
 
@@ -404,7 +404,3 @@ class FactStore:
         again = questions.again(basis, question)
         with db.reading(self._engine) as connection:
             return reads.ask_again(connection, again)
-
-
-def _unless(value: str, default: str) -> str | None:
-    return None if value == default else value
