@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
@@ -106,12 +105,7 @@ class FactStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     # --- write verbs
@@ -189,8 +183,7 @@ class FactStore:
 
         :raises FactNotCurrent: if it is not believed in that period.
         """
-        event = events.said(fact=fact, when=at, until=until, handle=handle, note=note)
-        return self._write("end", event)
+        return self._write("end", events.said(fact=fact, when=at, until=until, handle=handle, note=note))
 
     def retract(self, fact: FactLike, *, note: str | None = None, handle: str | None = None) -> Recorded:
         """Withdraw belief in a fact: it was never true. What was answered before stays as it was.
@@ -222,8 +215,9 @@ class FactStore:
 
         :raises SlotOverlap: if values of it overlap, with the list.
         """
-        event = events.said(name=name, cardinality=cardinality, handle=handle)
-        return self._write("declare_predicate", event)
+        return self._write(
+            "declare_predicate", events.said(name=name, cardinality=cardinality, handle=handle)
+        )
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
@@ -394,6 +388,10 @@ class FactStore:
             return facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
             )
+
+    def _one(self, read: Callable[[sa.Connection, str, str], _T], fact: FactLike) -> _T:
+        with db.reading(self._engine) as connection:
+            return read(connection, self.namespace, events.fact_name(fact))
 
     def _answer(self, asked: reads.Asked, point: questions.Point, namespaces: Sequence[str] | None) -> Answer:
         names = questions.names(namespaces, self.namespace)
