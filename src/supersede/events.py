@@ -140,6 +140,8 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
 
     :raises InvalidInput: for any argument of a wrong kind; its subclasses for times and periods.
     """
+    if "old" in arguments and (arguments["claim"] is None) == (arguments["by"] is None):
+        raise InvalidInput("a claim is needed, or by= with an existing fact; not both")
     event: dict[str, Any] = {}
     for key, value in arguments.items():
         if value is None or (key == "over_trust" and value is False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
@@ -142,8 +142,6 @@ class FactStore:
 
         Content and further errors as in :meth:`remember`.
         """
-        if (claim is None) == (by is None):
-            raise InvalidInput("supersede needs a claim, or by= with an existing fact; not both")
         event = events.said(
             old=old,
             claim=claim,
@@ -166,8 +164,6 @@ class FactStore:
 
         Content and errors as in :meth:`supersede`.
         """
-        if (claim is None) == (by is None):
-            raise InvalidInput("amend needs a claim, or by= with an existing fact; not both")
         return self._write("amend", events.said(old=old, claim=claim, by=by, **content))
 
     def end(
