@@ -8,15 +8,13 @@ embedder. The superuser owns them all.
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from databases import set_clock
 from fakes import BagOfWords
-from servers import drop_database, find_server, make_database
+from servers import find_server, new_database
 from supersede import FactStore, engine, migrate
 
 
@@ -27,27 +25,17 @@ def server_url() -> Iterator[str]:
         yield url
 
 
-@contextmanager
-def _database(server_url: str, kind: str, template: str | None = None) -> Iterator[tuple[str, str]]:
-    """Name and URL of a new database; no two processes on one server choose the same name."""
-    name = f"{kind}_{uuid.uuid4().hex}"
-    try:
-        yield name, make_database(server_url, name, template)
-    finally:
-        drop_database(server_url, name)
-
-
 @pytest.fixture
 def empty_database(server_url: str) -> Iterator[str]:
     """The URL of a database of this test's own, without a table."""
-    with _database(server_url, "test") as (_, url):
+    with new_database(server_url, "test") as (_, url):
         yield url
 
 
 @pytest.fixture(scope="session")
 def template_database(server_url: str) -> Iterator[str]:
     """The name of a prepared database without an embedding space; nobody may stay connected to it."""
-    with _database(server_url, "template") as (name, url):
+    with new_database(server_url, "template") as (name, url):
         own = engine.make_engine(url)
         try:
             migrate.init(own, text_search="english")
@@ -59,7 +47,7 @@ def template_database(server_url: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def vector_template_database(server_url: str, template_database: str) -> Iterator[str]:
     """As ``template_database``, with the space of the fake embedder."""
-    with _database(server_url, "template", template_database) as (name, url):
+    with new_database(server_url, "template", template_database) as (name, url):
         FactStore.init(url, embedder=BagOfWords())
         yield name
 
@@ -67,14 +55,21 @@ def vector_template_database(server_url: str, template_database: str) -> Iterato
 @pytest.fixture
 def database(server_url: str, template_database: str) -> Iterator[str]:
     """The URL of a prepared database of this test's own, where words alone rank."""
-    with _database(server_url, "test", template_database) as (_, url):
+    with new_database(server_url, "test", template_database) as (_, url):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database(server_url: str, template_database: str) -> Iterator[str]:
+    """As ``database``, for all tests of a module that keep apart by namespaces."""
+    with new_database(server_url, "test", template_database) as (_, url):
         yield url
 
 
 @pytest.fixture
 def vector_database(server_url: str, vector_template_database: str) -> Iterator[str]:
     """The URL of a prepared database of this test's own, with the space of the fake embedder."""
-    with _database(server_url, "test", vector_template_database) as (_, url):
+    with new_database(server_url, "test", vector_template_database) as (_, url):
         yield url
 
 

@@ -12,13 +12,18 @@ _TICKING = sql.SQL("clock_timestamp()")
 
 def set_clock(url: str, instant: str | None) -> None:
     """Stop the clock of a database at an instant; None lets it tick again."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        set_clock_over(connection, instant)
+
+
+def set_clock_over(connection: psycopg.Connection[Any], instant: str | None) -> None:
+    """As :func:`set_clock`, over an open connection."""
     time = _TICKING if instant is None else sql.SQL("{}::timestamptz").format(sql.Literal(instant))
-    execute(
-        url,
+    connection.execute(
         sql.SQL(
             "set timezone = 'UTC'; create or replace function supersede.clock() returns timestamptz "
             "language sql volatile parallel safe return {}"
-        ).format(time),
+        ).format(time)
     )
 
 
@@ -34,23 +39,36 @@ def query(url: str, statement: str | sql.Composable, *parameters: Any) -> list[t
         return connection.execute(statement, parameters).fetchall()
 
 
-def dump(url: str) -> dict[str, list[str]]:
-    """Every row of every table of the schema, as text and sorted: equal dumps mean nothing changed."""
+Dump = dict[str, list[dict[str, Any]]]
+"""Per table its rows, in an order of their own."""
+
+
+def dump(url: str) -> Dump:
+    """Every row of every table of the schema: equal dumps mean that nothing changed."""
     with psycopg.connect(url, autocommit=True) as connection:
         return dump_over(connection)
 
 
-def dump_over(connection: psycopg.Connection[Any], namespace: str | None = None) -> dict[str, list[str]]:
+def dump_over(connection: psycopg.Connection[Any], *, namespace: str | None = None) -> Dump:
     """As :func:`dump`, over an open connection, and of one namespace's rows if one is given."""
-    tables = connection.execute(
-        "select c.relname, exists (select from pg_attribute a where a.attrelid = c.oid "
-        "and a.attname = 'namespace') from pg_class c where c.relnamespace = 'supersede'::regnamespace "
-        "and c.relkind in ('r', 'p') and not c.relispartition order by 1"
-    ).fetchall()
-    found: dict[str, list[str]] = {}
-    for name, has_namespace in tables:
-        statement = sql.SQL("select t::text from {} as t").format(sql.Identifier("supersede", name))
-        if namespace is not None and has_namespace:
-            statement += sql.SQL(" where t.namespace = {}").format(sql.Literal(namespace))
-        found[name] = sorted(row[0] for row in connection.execute(statement))
+    tables = [
+        name
+        for (name,) in connection.execute(
+            "select relname from pg_class where relnamespace = 'supersede'::regnamespace "
+            "and relkind in ('r', 'p') and not relispartition order by relname"
+        )
+    ]
+    rows = sql.SQL(" union all ").join(
+        sql.SQL("select {}, to_jsonb(t) from {} as t").format(
+            sql.Literal(name), sql.Identifier("supersede", name)
+        )
+        for name in tables
+    )
+    found: Dump = {name: [] for name in tables}
+    statement = sql.SQL(
+        "select * from ({}) as r(name, row) where {ns}::text is null or row ->> 'namespace' = {ns} "
+        "order by name, row::text"
+    ).format(rows, ns=sql.Literal(namespace))
+    for name, row in connection.execute(statement):
+        found[name].append(row)
     return found

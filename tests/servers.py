@@ -11,6 +11,7 @@ import gc
 import os
 import shutil
 import tempfile
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -135,3 +136,13 @@ def drop_database(server_url: str, name: str) -> None:
     command = sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
     with psycopg.connect(database_url(server_url, "postgres"), autocommit=True) as connection:
         connection.execute(command)
+
+
+@contextmanager
+def new_database(server_url: str, kind: str, template: str | None = None) -> Iterator[tuple[str, str]]:
+    """Name and URL of a new database; no two processes on one server choose the same name."""
+    name = f"{kind}_{uuid.uuid4().hex}"
+    try:
+        yield name, make_database(server_url, name, template)
+    finally:
+        drop_database(server_url, name)
