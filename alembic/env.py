@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic import context
 from alembic.script import ScriptDirectory
 
-from supersede import migrate
+from supersede import engine, migrate
 from supersede.schema import SCHEMA, metadata
 
 config = context.config
@@ -36,11 +36,12 @@ def _run(connection: sa.Connection) -> None:
         include_name=lambda name, kind, _: name == SCHEMA if kind == "schema" else True,
         include_object=migrate.is_compared,
         version_table_schema=SCHEMA,
-        compare_type=True,
+        compare_type=migrate.types_differ,
         transaction_per_migration=False,
     )
     with context.begin_transaction():
         if _has_target():
+            engine.check_extensions(connection)
             connection.execute(sa.text(f"create schema if not exists {SCHEMA}"))
         context.run_migrations()
         if _upgrades_to_head():

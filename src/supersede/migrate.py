@@ -55,6 +55,19 @@ def is_compared(
     return table not in {"fact_version_open", "fact_version_closed", "alembic_version"}
 
 
+def types_differ(
+    _context: Any,  # noqa: ANN401 - alembic's signature
+    _inspected: Any,  # noqa: ANN401
+    _column: Any,  # noqa: ANN401
+    inspected_type: Any,  # noqa: ANN401
+    metadata_type: Any,  # noqa: ANN401
+) -> bool | None:
+    """Compare enums by name and labels: which schema a reflected one names depends on the search path."""
+    if isinstance(inspected_type, sa.Enum) and isinstance(metadata_type, sa.Enum):
+        return (inspected_type.name, inspected_type.enums) != (metadata_type.name, metadata_type.enums)
+    return None
+
+
 def apply_sql(connection: sa.Connection) -> None:
     """Apply every function and view, then the grants; one object a file, in the order of their names."""
     root = _files("sql")

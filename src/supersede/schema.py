@@ -45,6 +45,7 @@ configuration = sa.Table(
     metadata,
     sa.Column("only_row", sa.Boolean, primary_key=True, server_default=sa.true()),
     sa.Column("text_search", pg.REGCONFIG, nullable=False),
+    comment="What was chosen at init and holds for the whole database; one row.",
 )
 
 namespace = sa.Table(
@@ -53,6 +54,8 @@ namespace = sa.Table(
     _namespace(),
     sa.Column("head", INSTANT, nullable=False),
     sa.Column("recorded_at", INSTANT, nullable=False),
+    comment="The unit of isolation and ordering. head: the stamp of its last operation; "
+    "recorded_at: the latest recording time, which replay may not go behind.",
 )
 
 fact = sa.Table(
@@ -83,6 +86,7 @@ fact = sa.Table(
     sa.Index("fact_subject_idx", "namespace", "subject_key", "predicate_key"),
     sa.Index("fact_predicate_idx", "namespace", "predicate_key"),
     sa.Index("fact_search_idx", "search", postgresql_using="gin"),
+    comment="One claim with an identity; written once.",
 )
 
 fact_ref = sa.Table(
@@ -94,6 +98,7 @@ fact_ref = sa.Table(
     sa.Column("stamp", INSTANT, nullable=False),
     _fact_key("fact_id", "fact_ref_fact_fkey"),
     sa.Index("fact_ref_fact_idx", "namespace", "fact_id"),
+    comment="External names of facts.",
 )
 
 fact_version = sa.Table(
@@ -113,6 +118,7 @@ fact_version = sa.Table(
     _fact_key("fact_id", "fact_version_fact_fkey"),
     sa.Index("fact_version_fact_idx", "namespace", "fact_id", sa.text("upper(tx_time)")),
     postgresql_partition_by="LIST (is_open)",
+    comment="One rectangle of valid time and transaction time of a fact.",
 )
 
 supersedes = sa.Table(
@@ -127,6 +133,7 @@ supersedes = sa.Table(
     _fact_key("new_fact_id", "supersedes_new_fkey"),
     _fact_key("old_fact_id", "supersedes_old_fkey"),
     sa.Index("supersedes_old_idx", "namespace", "old_fact_id", "stamp"),
+    comment="Which fact took which validity away from which, and why.",
 )
 
 evidence = sa.Table(
@@ -140,6 +147,7 @@ evidence = sa.Table(
     sa.Column("inherited_from", sa.Uuid),
     _fact_key("fact_id", "evidence_fact_fkey"),
     sa.Index("evidence_source_idx", "namespace", "source_uri"),
+    comment="Sources of facts; append-only.",
 )
 
 operation = sa.Table(
@@ -167,6 +175,7 @@ operation = sa.Table(
         unique=True,
         postgresql_where=sa.text("handle is not null"),
     ),
+    comment="The ledger: one row per write; every bound of a tx_time is one of its stamps.",
 )
 
 predicate = sa.Table(
@@ -182,6 +191,7 @@ predicate = sa.Table(
     sa.Column("stamp", INSTANT, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("cardinality", KEY, nullable=False),
+    comment="Declared cardinalities; the newest declaration of a predicate binds.",
 )
 
 embedding_space = sa.Table(
@@ -195,6 +205,7 @@ embedding_space = sa.Table(
     sa.Column("active", sa.Boolean, nullable=False),
     sa.UniqueConstraint("model", name="embedding_space_model_key"),
     sa.Index("embedding_space_active_key", "active", unique=True, postgresql_where=sa.text("active")),
+    comment="Models whose vectors are stored; one is active.",
 )
 
 embedding = sa.Table(
@@ -212,6 +223,7 @@ embedding = sa.Table(
     sa.Column("truncated", sa.Boolean, nullable=False),
     sa.Column("stamp", INSTANT, nullable=False),
     _fact_key("fact_id", "embedding_fact_fkey"),
+    comment="The vectors; those of two spaces are never compared.",
 )
 
 derivation = sa.Table(
@@ -224,6 +236,7 @@ derivation = sa.Table(
     _fact_key("summary_id", "derivation_summary_fkey"),
     _fact_key("premise_id", "derivation_premise_fkey"),
     sa.Index("derivation_premise_idx", "namespace", "premise_id"),
+    comment="Which premises a summary stands on.",
 )
 
 contested = sa.Table(
@@ -236,6 +249,7 @@ contested = sa.Table(
     sa.Column("note", sa.Text),
     _fact_key("fact_id", "contested_fact_fkey"),
     _fact_key("candidate_id", "contested_candidate_fkey"),
+    comment="Candidates that may not cut a fact they contradict.",
 )
 
 erasure = sa.Table(
@@ -248,4 +262,5 @@ erasure = sa.Table(
     sa.Column("lifted_at", INSTANT),
     _fact_key("fact_id", "erasure_fact_fkey"),
     sa.Index("erasure_digest_idx", "namespace", "digest"),
+    comment="Which facts were erased; a keyed digest keeps them from coming back.",
 )
