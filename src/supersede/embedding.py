@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-import structlog
-
 from supersede import adapters, facts
 from supersede.adapters import vectors
 from supersede.errors import DimensionMismatch, EmbedderUnavailable, SchemaOutOfDate
 from supersede.facts import NO_VECTOR, Space, Vector
+from supersede.logs import get_logger
 from supersede.ports import Embedder, WindowedEmbedder
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import structlog
 
 from supersede.errors import (
     DimensionMismatch,
@@ -21,6 +20,7 @@ from supersede.errors import (
     EmbedderUnavailable,
     SupersedeError,
 )
+from supersede.logs import get_logger
 from supersede.ports import Embedder, Vectors
 
 Vector = npt.NDArray[np.float32]
@@ -34,7 +34,7 @@ _NO_DIRECTION = 1e-12
 
 _UNUSABLE = "The embedder returned vectors that are zero, NaN or infinite."
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 def embed_checked(embedder: Embedder, texts: list[str]) -> Vectors:
