@@ -169,7 +169,8 @@ def _stop(home: Path) -> bool:
         return False
     os.kill(alive.pid, signal.SIGINT)  # PostgreSQL's "fast": roll back, checkpoint, exit
     deadline = time.monotonic() + STOP_SECONDS
-    while postmaster.live(pgdata(home)) is not None:
+    # Until the process is gone: its pid file goes a little earlier.
+    while postmaster.lives(alive, pgdata(home)):
         if time.monotonic() > deadline:
             raise ServerUnavailable(f"The embedded server did not stop; see {log(home)}")
         time.sleep(0.02)

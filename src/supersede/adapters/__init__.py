@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from supersede.errors import EmbedderUnavailable
-from supersede.ports import Embedder
 from supersede.settings import Settings
+
+if TYPE_CHECKING:  # ports loads numpy, which the commands about the server do without
+    from supersede.ports import Embedder
 
 LIGHT_MODEL = "all-MiniLM-L6-v2-int8"
 

@@ -38,13 +38,15 @@ def read(cluster: Path) -> Postmaster | None:
 def live(cluster: Path) -> Postmaster | None:
     """The server's process, if it lives."""
     claimed = read(cluster)
-    if claimed is None:
-        return None
+    return claimed if claimed is not None and lives(claimed, cluster) else None
+
+
+def lives(claimed: Postmaster, cluster: Path) -> bool:
+    """Whether that process is there, and is the server of the cluster."""
     try:
-        process = _psutil().Process(claimed.pid)
+        return _serves(_arguments(_psutil().Process(claimed.pid)), cluster)
     except _psutil().NoSuchProcess:
-        return None
-    return claimed if _serves(_arguments(process), cluster) else None
+        return False
 
 
 def drop_stale_files(cluster: Path) -> None:
