@@ -11,12 +11,13 @@ declare
     v_value jsonb;
     v_type text;
 begin
-    v_known := array['op', 'recorded_at', 'handle', 'note'] || case v_verb
+    v_known := array['op', 'recorded_at', 'handle', 'note', 'based_on'] || case v_verb
         when 'remember' then v_content
         when 'supersede' then v_content || array['old', 'by', 'reason', 'if_not_current']
         when 'amend' then v_content || array['old', 'by']
         when 'end' then array['ref', 'when', 'until']
-        when 'retract' then array['ref']
+        when 'retract' then array['ref', 'give_back']
+        when 'reinstate' then array['ref', 'valid_from', 'valid_to']
         when 'cite' then array['ref', 'sources', 'asserted']
         when 'declare_predicate' then array['name', 'cardinality']
     end;
@@ -30,7 +31,8 @@ begin
         end if;
         v_type := case v_key
             when 'old' then 'array' when 'sources' then 'array'
-            when 'data' then 'object' when 'over_trust' then 'boolean' else 'string' end;
+            when 'data' then 'object' when 'over_trust' then 'boolean'
+            when 'give_back' then 'boolean' else 'string' end;
         if jsonb_typeof(v_value) <> v_type then
             perform supersede.fail('SU013', format('%s: %s must be of JSON type %s, not %s',
                 v_verb, v_key, v_type, jsonb_typeof(v_value)));

@@ -10,9 +10,11 @@ declare
         supersede.instant(p_event ->> 'until', 'until'));
     v_taken tstzmultirange := supersede.held(p_namespace, v_fact_id) * v_period;
 begin
+    perform supersede.require_unmoved(p_namespace, array[v_fact_id], null, p_event);
     perform supersede.require_current(p_namespace, array[v_fact_id], v_period);
     perform supersede.cut(p_namespace, v_fact_id, v_period, p_stamp);
     return supersede.written(p_namespace, v_fact_id, false, '{}', '[]')
-        || jsonb_build_object('taken', supersede.iso_periods(v_taken));
+        || jsonb_build_object(
+            'taken', supersede.iso_periods(v_taken), 'period', supersede.iso_periods(v_period));
 end
 $$;

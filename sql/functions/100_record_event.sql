@@ -21,6 +21,10 @@ declare
     v_asserted_at timestamptz;
 begin
     perform supersede.check_event(v_event);
+    if p_replay then
+        -- A decision's basis is checked when it is made, not when its history is told.
+        v_event := v_event - 'based_on';
+    end if;
     if v_handle is null and v_verb in ('remember', 'supersede', 'amend') then
         v_handle := v_event ->> 'ref';
     end if;
@@ -56,6 +60,7 @@ begin
             v_asserted_at, p_embedding, p_space, p_truncated)
         when 'end' then supersede.verb_end(p_namespace, v_event, v_stamp, v_now)
         when 'retract' then supersede.verb_retract(p_namespace, v_event, v_stamp)
+        when 'reinstate' then supersede.verb_reinstate(p_namespace, v_event, v_stamp)
         when 'cite' then supersede.verb_cite(p_namespace, v_event, v_stamp, v_now)
         when 'declare_predicate' then supersede.verb_declare_predicate(p_namespace, v_event, v_stamp)
     end || jsonb_build_object(

@@ -12,4 +12,4 @@ end
 $$;
 
 comment on function supersede.retract(jsonb, text, text) is
-    'Withdraws belief in the fact named by "ref": it was never true.';
+    'Withdraws belief in the fact named by "ref": it was never true. "give_back" gives what it took back to its olds.';

@@ -111,6 +111,12 @@ class SlotOverlap(SupersedeError):
     sqlstate = "SU014"
 
 
+class SlotTaken(SupersedeError):
+    """Another value holds the slot in that period."""
+
+    sqlstate = "SU017"
+
+
 class OutOfSync(SupersedeError):
     """The basis is ahead of this server: it was made where more had been recorded."""
 

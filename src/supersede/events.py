@@ -13,7 +13,7 @@ from typing import Any, TypedDict, get_args
 from uuid import UUID
 
 from supersede.errors import InvalidInput
-from supersede.models import Fact, Reason, Recorded, Related, Trust
+from supersede.models import Answer, Basis, Fact, Reason, Recorded, Related, Trust
 from supersede.periods import (
     NO_END,
     NO_START,
@@ -28,11 +28,27 @@ from supersede.periods import (
 FactLike = Fact | Recorded | Related | UUID | str
 """A fact, or its id, or one of its refs."""
 
+BasedOn = Answer | Basis | str
+"""An answer, its basis, or the text of one."""
+
 Source = str | tuple[str, InstantLike]
 """A source URI, alone or with the date at which it asserted the claim."""
 
 
-class Content(TypedDict, total=False):
+class Call(TypedDict, total=False):
+    """What every verb takes; all of it optional.
+
+    ``handle``: the same call with the same handle is recorded once. ``note``: why, for the ledger.
+    ``based_on``: the answer, or its basis, that the decision to write came from; where what the call
+    acts on (its facts, its slot) has moved since, it is refused with ``Conflict``.
+    """
+
+    handle: str | None
+    note: str | None
+    based_on: BasedOn | None
+
+
+class Content(Call, total=False):
     """What the verbs that record a claim take beside it; all of it optional.
 
     ``ref``: an external name, unique in the namespace, and the default handle. ``valid_from``: when the
@@ -42,8 +58,7 @@ class Content(TypedDict, total=False):
     it asserted the claim. ``asserted``: that date for all of them, else ``valid_from``. ``subject``,
     ``predicate``, ``object``, ``kind`` (else ``fact``) and ``data`` (a small JSON object) describe the
     claim. ``trust``: fidelity of the wording, ``verbatim``, ``extracted`` (the default) or ``summary``.
-    ``over_trust``: let it take validity from facts of higher trust. ``handle``: the same call with the
-    same handle is recorded once. ``note``: why, for the ledger.
+    ``over_trust``: let it take validity from facts of higher trust.
     """
 
     ref: str | None
@@ -58,8 +73,9 @@ class Content(TypedDict, total=False):
     data: Mapping[str, Any] | None
     trust: Trust
     over_trust: bool
-    handle: str | None
-    note: str | None
+
+
+_FLAGS = frozenset({"over_trust", "give_back"})
 
 
 def fact_name(fact: FactLike, what: str = "fact") -> str:
@@ -144,7 +160,7 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
         raise InvalidInput("a claim is needed, or by= with an existing fact; not both")
     event: dict[str, Any] = {}
     for key, value in arguments.items():
-        if value is None or (key == "over_trust" and value is False):
+        if value is None or (key in _FLAGS and value is False):
             continue
         if key in {"valid_from", "valid_to"}:
             event[key] = event_bound(value, NO_START if key == "valid_from" else NO_END, key)
@@ -156,7 +172,7 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
             if not isinstance(value, Mapping):
                 raise InvalidInput("data must be a mapping (a JSON object)")
             event[key] = _json(value, key)
-        elif key == "over_trust":
+        elif key in _FLAGS:
             event[key] = bool(value)
         elif key == "old":
             event[key] = olds(value)
@@ -175,6 +191,21 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
     check_period(event.get("valid_from"), event.get("valid_to"))
     check_period(event.get("when"), event.get("until"))
     return event
+
+
+def head_seen(based_on: BasedOn, namespace: str) -> str:
+    """The stamp up to which an answer saw a namespace, as an event holds it.
+
+    :raises InvalidInput: if it is no basis, or did not look at the namespace.
+    """
+    if isinstance(based_on, Answer):
+        basis = based_on.basis
+    else:
+        basis = Basis.parse(based_on) if isinstance(based_on, str) else based_on
+    if namespace not in basis.heads:
+        raise InvalidInput(f"based_on: that answer did not look at namespace {namespace!r}")
+    head = basis.heads[namespace]
+    return format_instant(head) if head else "0001-01-01T00:00:00Z"
 
 
 def olds(value: FactLike | Iterable[FactLike]) -> list[str]:

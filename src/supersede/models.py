@@ -236,11 +236,18 @@ class Answer(Frozen):
         return {**point, "facts": [fact.brief() for fact in self.facts], **counts}
 
 
+class Given(Related):
+    """A fact to which a retraction gave validity back."""
+
+    valid: tuple[Period, ...]
+
+
 class Recorded(Frozen):
     """What a write did.
 
     ``valid`` lists the periods that the call made believed, ``supersedes`` what it cut, ``taken`` what an
-    end or a retraction took. ``created`` is false where the value was already held: ``id`` and ``ref``
+    end or a retraction took, ``period`` what an end was asked to take, ``given_back`` what a retraction
+    gave back. ``created`` is false where the value was already held: ``id`` and ``ref``
     then name the holder. ``repeated`` marks a retry, whose recorded result this is, and ``believed``
     whether that fact is believed now. ``truncated``: the claim is longer than its embedder reads.
     ``notice`` says what a person should know, such as a clock that runs behind.
@@ -258,6 +265,8 @@ class Recorded(Frozen):
     supersedes: tuple[Cut, ...] = ()
     amends: tuple[Related, ...] = ()
     taken: tuple[Period, ...] = ()
+    period: tuple[Period, ...] = ()
+    given_back: tuple[Given, ...] = ()
     embedded: bool | None = None
     truncated: bool = False
     name: str | None = None

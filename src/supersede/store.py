@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Self, TypeVar, Unpack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
 
 import sqlalchemy as sa
 
@@ -12,27 +13,25 @@ from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.errors import InvalidInput
-from supersede.events import Content, FactLike, Source
+from supersede.events import FactLike
 from supersede.models import (
     Answer,
     Basis,
-    Cardinality,
     Fact,
     History,
     Lineage,
-    Reason,
     Recorded,
     Verification,
 )
 from supersede.periods import InstantLike
 from supersede.ports import Embedder
 from supersede.settings import Settings
+from supersede.verbs import Transaction, Verbs
 
-IfNotCurrent = Literal["refuse", "link"]
 _T = TypeVar("_T")
 
 
-class FactStore:
+class FactStore(Verbs):
     """A bitemporal fact store; open it with :meth:`open`, close it or use it in a ``with`` block.
 
     One store writes to one namespace and may read others. It is safe to share between threads.
@@ -108,112 +107,21 @@ class FactStore:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    # --- write verbs
+    # --- many writes
 
-    def remember(self, claim: str, **content: Unpack[Content]) -> Recorded:
-        """Record a claim.
+    @contextmanager
+    def transaction(self, *, actor: str | None = None) -> Iterator[Transaction]:
+        """Several verbs as one: all are recorded when the block ends, or none where it raises.
 
-        :param content: see :class:`supersede.events.Content`; every part is optional.
-        :raises RefConflict: if the ref or handle stands for something else.
-        :raises TrustConflict: if it would cut a fact that its trust may not cut.
-        :raises InvalidInput: for arguments that cannot be accepted, with its subclasses.
+        The namespace stays locked from the first verb on, so keep the block short. Vectors are computed
+        after it, outside the lock.
+
+        :param actor: who is writing; else the store's.
         """
-        return self._write("remember", events.said(claim=claim, **content))
-
-    def supersede(
-        self,
-        old: FactLike | Iterable[FactLike],
-        claim: str | None = None,
-        *,
-        by: FactLike | None = None,
-        reason: Reason = "change",
-        if_not_current: IfNotCurrent = "refuse",
-        **content: Unpack[Content],
-    ) -> Recorded:
-        """Take validity from one or several facts for a new claim, or for an existing fact (``by``).
-
-        :param reason: ``change`` (the world moved: from now on), ``correction`` (it was wrong),
-            ``refinement`` (the same, said better) or ``duplicate``; the last three cover what the old
-            facts cover, unless bounds are said.
-        :param if_not_current: ``link`` records the edge even to facts that are not believed in the
-            period, and cuts what is there to cut.
-        :raises FactNotCurrent: naming the facts that are not believed in the period.
-        :raises SupersessionCycle: if the edge would close a ring.
-
-        Content and further errors as in :meth:`remember`.
-        """
-        event = events.said(
-            old=old,
-            claim=claim,
-            by=by,
-            reason=reason,
-            if_not_current=if_not_current,
-            **content,
-        )
-        return self._write("supersede", event)
-
-    def amend(
-        self,
-        old: FactLike | Iterable[FactLike],
-        claim: str | None = None,
-        *,
-        by: FactLike | None = None,
-        **content: Unpack[Content],
-    ) -> Recorded:
-        """Record a claim that adds to others and takes nothing from them; each is shown on the other.
-
-        Content and errors as in :meth:`supersede`.
-        """
-        return self._write("amend", events.said(old=old, claim=claim, by=by, **content))
-
-    def end(
-        self,
-        fact: FactLike,
-        *,
-        at: InstantLike | None = None,
-        until: InstantLike | None = None,
-        handle: str | None = None,
-        note: str | None = None,
-    ) -> Recorded:
-        """End a fact's validity without a successor: from ``at`` (else now) until ``until`` (else for good).
-
-        :raises FactNotCurrent: if it is not believed in that period.
-        """
-        return self._write("end", events.said(fact=fact, when=at, until=until, handle=handle, note=note))
-
-    def retract(self, fact: FactLike, *, note: str | None = None, handle: str | None = None) -> Recorded:
-        """Withdraw belief in a fact: it was never true. What was answered before stays as it was.
-
-        :raises FactNotCurrent: if it is not believed at any time.
-        """
-        return self._write("retract", events.said(fact=fact, handle=handle, note=note))
-
-    def cite(
-        self,
-        fact: FactLike,
-        *,
-        sources: Iterable[Source],
-        asserted: InstantLike | None = None,
-        handle: str | None = None,
-        note: str | None = None,
-    ) -> Recorded:
-        """Add sources to a fact.
-
-        :param asserted: when they asserted it; else now.
-        """
-        event = events.said(fact=fact, sources=sources, asserted=asserted, handle=handle, note=note)
-        return self._write("cite", event)
-
-    def declare_predicate(
-        self, name: str, *, cardinality: Cardinality, handle: str | None = None
-    ) -> Recorded:
-        """Declare whether a predicate holds ``one`` value at any instant, or ``many``.
-
-        :raises SlotOverlap: if values of it overlap, with the list.
-        """
-        return self._write(
-            "declare_predicate", events.said(name=name, cardinality=cardinality, handle=handle)
-        )
+        with db.writing(self._engine) as connection:
+            transaction = Transaction(connection, self._writer._replace(actor=actor or self.actor))
+            yield transaction
+        transaction.embed()
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None

@@ -1,0 +1,44 @@
+-- What a fact took and still holds, given back to its olds when it is retracted. Not where another fact
+-- that supersedes the old one stands, where the slot is held, or where the old one was ended since; nothing
+-- to one that was retracted since. p_held is what the retracted fact held until now.
+create or replace function supersede.give_back(
+    p_namespace text, p_fact_id uuid, p_held tstzmultirange, p_stamp timestamptz)
+returns jsonb
+language plpgsql
+as $$
+declare
+    v_edge record;
+    v_old supersede.fact;
+    v_slot uuid;
+    v_region tstzmultirange;
+    v_part tstzrange;
+    v_given jsonb := '[]';
+begin
+    for v_edge in
+        select s.old_fact_id, max(s.stamp) as stamp,
+               range_agg(t) * p_held as taken
+        from supersede.supersedes s, unnest(s.taken) as t
+        where s.namespace = p_namespace and s.new_fact_id = p_fact_id and s.reason <> 'amendment'
+        group by s.old_fact_id
+        order by max(s.stamp) desc, s.old_fact_id
+    loop
+        select * into v_old from supersede.fact f
+        where f.namespace = p_namespace and f.fact_id = v_edge.old_fact_id;
+        v_slot := supersede.slot_of(p_namespace, v_old.subject_key, v_old.predicate_key);
+        v_region := v_edge.taken
+            - supersede.held(p_namespace, v_old.fact_id)
+            - supersede.held_by_successors(p_namespace, v_old.fact_id, p_fact_id)
+            - supersede.ended_since(p_namespace, v_old.fact_id, v_edge.stamp)
+            - coalesce((supersede.slot_held(p_namespace, v_slot, array[p_fact_id])).region, '{}');
+        continue when isempty(v_region)
+            or supersede.retracted_since(p_namespace, v_old.fact_id, v_edge.stamp);
+        foreach v_part in array (select array_agg(r) from unnest(v_region) as r) loop
+            perform supersede.insert_version(p_namespace, v_old.fact_id, v_part, v_slot, p_stamp);
+        end loop;
+        v_given := v_given || jsonb_build_object(
+            'id', v_old.fact_id, 'ref', supersede.first_ref(p_namespace, v_old.fact_id),
+            'valid', supersede.iso_periods(v_region));
+    end loop;
+    return v_given;
+end
+$$;

@@ -1,0 +1,191 @@
+"""The write verbs, once: a store runs each in a transaction of its own, a transaction runs several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Unpack
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from supersede import engine as db
+from supersede import events, facts
+from supersede.bulk import Writer
+from supersede.events import BasedOn, Call, Content, FactLike, Source
+from supersede.models import Cardinality, Reason, Recorded
+from supersede.periods import InstantLike, Unbounded
+
+IfNotCurrent = Literal["refuse", "link"]
+
+
+class Verbs(ABC):
+    """What can be written, whoever runs it; see :class:`supersede.events.Call` for what all verbs take."""
+
+    namespace: str
+
+    @abstractmethod
+    def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded: ...
+
+    def _call(self, verb: str, based_on: BasedOn | None = None, **arguments: Any) -> Recorded:  # noqa: ANN401
+        event = events.said(**arguments)
+        if based_on is not None:
+            event["based_on"] = events.head_seen(based_on, self.namespace)
+        return self._write(verb, event)
+
+    def remember(self, claim: str, **content: Unpack[Content]) -> Recorded:
+        """Record a claim.
+
+        :param content: see :class:`supersede.events.Content`; every part is optional.
+        :raises RefConflict: if the ref or handle stands for something else.
+        :raises TrustConflict: if it would cut a fact that its trust may not cut.
+        :raises InvalidInput: for arguments that cannot be accepted, with its subclasses.
+        """
+        return self._call("remember", claim=claim, **content)
+
+    def supersede(
+        self,
+        old: FactLike | Iterable[FactLike],
+        claim: str | None = None,
+        *,
+        by: FactLike | None = None,
+        reason: Reason = "change",
+        if_not_current: IfNotCurrent = "refuse",
+        **content: Unpack[Content],
+    ) -> Recorded:
+        """Take validity from one or several facts for a new claim, or for an existing fact (``by``).
+
+        :param reason: ``change`` (the world moved: from now on), ``correction`` (it was wrong),
+            ``refinement`` (the same, said better) or ``duplicate``; the last three cover what the old
+            facts cover, unless bounds are said.
+        :param if_not_current: ``link`` records the edge even to facts that are not believed in the
+            period, and cuts what is there to cut.
+        :raises FactNotCurrent: naming the facts that are not believed in the period.
+        :raises SupersessionCycle: if the edge would close a ring.
+
+        Content and further errors as in :meth:`remember`.
+        """
+        return self._call(
+            "supersede",
+            old=old,
+            claim=claim,
+            by=by,
+            reason=reason,
+            if_not_current=if_not_current,
+            **content,
+        )
+
+    def amend(
+        self,
+        old: FactLike | Iterable[FactLike],
+        claim: str | None = None,
+        *,
+        by: FactLike | None = None,
+        **content: Unpack[Content],
+    ) -> Recorded:
+        """Record a claim that adds to others and takes nothing from them; each is shown on the other.
+
+        Content and errors as in :meth:`supersede`.
+        """
+        return self._call("amend", old=old, claim=claim, by=by, **content)
+
+    def end(
+        self,
+        fact: FactLike,
+        *,
+        at: InstantLike | None = None,
+        until: InstantLike | None = None,
+        **call: Unpack[Call],
+    ) -> Recorded:
+        """End a fact's validity without a successor: from ``at`` (else now) until ``until`` (else for good).
+
+        :raises FactNotCurrent: if it is not believed in that period.
+        """
+        return self._call("end", fact=fact, when=at, until=until, **call)
+
+    def retract(self, fact: FactLike, *, give_back: bool = False, **call: Unpack[Call]) -> Recorded:
+        """Withdraw belief in a fact: it was never true. What was answered before stays as it was.
+
+        :param give_back: also give its olds what it took from them and still holds.
+        :raises FactNotCurrent: if it is not believed at any time.
+        """
+        return self._call("retract", fact=fact, give_back=give_back, **call)
+
+    def reinstate(
+        self,
+        fact: FactLike,
+        *,
+        valid_from: InstantLike | Unbounded | None = None,
+        valid_to: InstantLike | Unbounded | None = None,
+        **call: Unpack[Call],
+    ) -> Recorded:
+        """Believe a fact again over a period, by default over what was last taken from it.
+
+        :raises SlotTaken: naming another value that holds its slot there; nothing is taken from it.
+        :raises InvalidPeriod: if nothing was taken in that period, and not both bounds are said.
+        """
+        return self._call("reinstate", fact=fact, valid_from=valid_from, valid_to=valid_to, **call)
+
+    def cite(
+        self,
+        fact: FactLike,
+        *,
+        sources: Iterable[Source],
+        asserted: InstantLike | None = None,
+        **call: Unpack[Call],
+    ) -> Recorded:
+        """Add sources to a fact.
+
+        :param asserted: when they asserted it; else now.
+        """
+        return self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
+
+    def declare_predicate(
+        self, name: str, *, cardinality: Cardinality, handle: str | None = None
+    ) -> Recorded:
+        """Declare whether a predicate holds ``one`` value at any instant, or ``many``.
+
+        :raises SlotOverlap: if values of it overlap, with the list.
+        """
+        return self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle)
+
+
+class Transaction(Verbs):
+    """Verbs inside one transaction; see ``FactStore.transaction``.
+
+    A verb that raises changes nothing, and the block may go on with others.
+    """
+
+    def __init__(self, connection: sa.Connection, writer: Writer) -> None:
+        self._connection = connection
+        self._writer = writer
+        self.namespace = writer.namespace
+        self._made: list[tuple[UUID, str]] = []
+
+    def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
+        with db.translated_errors(), self._connection.begin_nested():
+            done = facts.write(
+                self._connection, verb, event, namespace=self._writer.namespace, actor=self._writer.actor
+            )
+        if done.created and done.id is not None:
+            self._made.append((UUID(done.id), event["claim"]))
+        return done
+
+    def embed(self) -> None:
+        """Store the vectors of the facts that were made; what fails is left to ``fill_embeddings``."""
+        space = self._writer.embedding.space
+        found = self._writer.embedding.carry([claim for _, claim in self._made])
+        rows = [
+            (fact_id, vector.text, vector.truncated)
+            for (fact_id, _), vector in zip(self._made, found, strict=True)
+            if vector.text is not None
+        ]
+        if space is not None and rows:
+            with db.writing(self._writer.engine) as connection:
+                facts.fill_embeddings(
+                    connection,
+                    rows,
+                    namespace=self._writer.namespace,
+                    space=space,
+                    actor=self._writer.actor,
+                )
