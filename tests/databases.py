@@ -36,7 +36,7 @@ def execute(url: str, statement: str | sql.Composable) -> None:
 def query(url: str, statement: str | sql.Composable, *parameters: Any) -> list[tuple[Any, ...]]:
     """The rows of one query."""
     with psycopg.connect(url, autocommit=True) as connection:
-        return connection.execute(statement, parameters).fetchall()
+        return connection.execute(statement, parameters or None).fetchall()
 
 
 Dump = dict[str, list[dict[str, Any]]]
