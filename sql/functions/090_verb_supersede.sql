@@ -37,7 +37,8 @@ begin
                 select jsonb_agg(supersede.name_of(p_namespace, o)) from unnest(v_olds) as o)));
     end if;
     if p_event ->> 'if_not_current' is distinct from 'link' then
-        perform supersede.require_current(p_namespace, v_olds, v_period);
+        perform supersede.require_current(p_namespace, v_olds, v_period,
+            'look at its history, or record the link alone with if_not_current="link"');
     end if;
     return supersede.believe(
         v_fact, v_is_new, v_period, v_olds, v_reason,

@@ -8,7 +8,9 @@ declare
     v_taken tstzmultirange := supersede.held(p_namespace, v_fact_id);
 begin
     perform supersede.require_unmoved(p_namespace, array[v_fact_id], null, p_event);
-    perform supersede.require_current(p_namespace, array[v_fact_id], tstzmultirange(tstzrange(null, null)));
+    perform supersede.require_current(
+        p_namespace, array[v_fact_id], tstzmultirange(tstzrange(null, null)),
+        'there is nothing to retract; look at its history');
     perform supersede.cut(p_namespace, v_fact_id, v_taken, p_stamp);
     return supersede.written(p_namespace, v_fact_id, false, '{}', '[]')
         || jsonb_build_object('taken', supersede.iso_periods(v_taken))

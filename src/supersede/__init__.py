@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from supersede.aio import AsyncFactStore
     from supersede.errors import (
         Conflict,
         DimensionMismatch,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "store": ["FactStore"],
+    "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
     "models": ["Answer", "Basis", "Fact", "History", "Lineage", "Recorded", "Verification"],
     "errors": [
@@ -79,6 +81,7 @@ __all__ = [
     "NO_END",
     "NO_START",
     "Answer",
+    "AsyncFactStore",
     "Basis",
     "Conflict",
     "DimensionMismatch",

@@ -1,10 +1,16 @@
-"""Many writes at once: in order, in transactions of 1,000, embedded in batches before each begins."""
+"""Many writes at once: in order, in transactions of 1,000, embedded in batches before each begins.
+
+Each job is three steps, so that the sync and the async store can run them in their own way: take a batch,
+prepare it (check and embed, no database), apply it inside a transaction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -23,97 +29,138 @@ _T = TypeVar("_T")
 
 
 class Writer(NamedTuple):
-    """Who writes where: the database, the namespace, the actor for the ledger, the embedder."""
+    """Who writes where: the namespace, the actor for the ledger, the embedder."""
 
-    engine: sa.Engine
     namespace: str
     actor: str | None
     embedding: Embedding
 
 
-def remember_many(
-    writer: Writer,
-    items: Iterable[str | Mapping[str, Any]],
-    *,
-    progress: Progress | None,
-) -> list[Recorded]:
-    """Record claims, as ``FactStore.remember_many`` describes."""
-    results: list[Recorded] = []
-    for batch in _batches(items):
-        said = [_said(item, position) for position, item in enumerate(batch, len(results) + 1)]
-        carried = writer.embedding.carry([event.get("claim") for event in said])
+class Prepared(NamedTuple):
+    """A batch of events with their vectors, and how many records came before it."""
+
+    events: list[dict[str, Any]]
+    vectors: list[facts.Vector]
+    offset: int
+
+
+class Job(Protocol):
+    """Records to write, batch by batch."""
+
+    def prepare(self, batch: list[Any], offset: int) -> Prepared:
+        """Check and embed a batch; errors name the position, counted from 1 over all batches."""
+        ...
+
+    def apply(self, connection: sa.Connection, prepared: Prepared) -> list[Recorded]:
+        """Write a batch inside the caller's transaction."""
+        ...
+
+
+@dataclass(frozen=True)
+class Remember:
+    """Claims to remember; see ``FactStore.remember_many``."""
+
+    writer: Writer
+
+    def prepare(self, batch: list[Any], offset: int) -> Prepared:
+        """As :meth:`Job.prepare`."""
+        said = [_said(item, position) for position, item in enumerate(batch, offset + 1)]
+        carried = self.writer.embedding.carry([event.get("claim") for event in said])
+        return Prepared(said, carried, offset)
+
+    def apply(self, connection: sa.Connection, prepared: Prepared) -> list[Recorded]:
+        """As :meth:`Job.apply`."""
         done: list[Recorded] = []
-        with db.writing(writer.engine) as connection:
-            for event, vector in zip(said, carried, strict=True):
-                with _at(len(results) + len(done) + 1), db.translated_errors():
-                    done.append(
-                        facts.write(
-                            connection,
-                            "remember",
-                            event,
-                            namespace=writer.namespace,
-                            actor=writer.actor,
-                            vector=vector,
-                        )
+        for event, vector in zip(prepared.events, prepared.vectors, strict=True):
+            with _at(prepared.offset + len(done) + 1), db.translated_errors():
+                done.append(
+                    facts.write(
+                        connection,
+                        "remember",
+                        event,
+                        namespace=self.writer.namespace,
+                        actor=self.writer.actor,
+                        vector=vector,
                     )
-        results.extend(done)
-        if progress is not None:
-            progress(len(batch))
-    return results
+                )
+        return done
 
 
-def replay(
-    writer: Writer,
-    history: Iterable[Mapping[str, Any]],
-    *,
-    out_of_order: OutOfOrderPolicy,
-    progress: Progress | None,
-) -> list[Recorded]:
-    """Record a history, as ``FactStore.replay`` describes."""
-    if out_of_order not in ("refuse", "next_stamp"):
-        raise InvalidInput(f"out_of_order: {out_of_order!r} is neither refuse nor next_stamp")
-    results: list[Recorded] = []
-    for batch in _batches(history):
-        plain = [events.replayable(event, n) for n, event in enumerate(batch, len(results) + 1)]
-        carried = writer.embedding.carry([event.get("claim") for event in plain])
-        with db.writing(writer.engine) as connection:
-            done = facts.replay(
-                connection,
-                plain,
-                carried,
-                namespace=writer.namespace,
-                actor=writer.actor,
-                out_of_order=out_of_order,
-                offset=len(results),
-            )
-        results.extend(done)
-        if progress is not None:
-            progress(len(batch))
-    return results
+@dataclass(frozen=True)
+class Replay:
+    """A history to replay; see ``FactStore.replay``."""
+
+    writer: Writer
+    out_of_order: OutOfOrderPolicy
+
+    def __post_init__(self) -> None:
+        if self.out_of_order not in ("refuse", "next_stamp"):
+            raise InvalidInput(f"out_of_order: {self.out_of_order!r} is neither refuse nor next_stamp")
+
+    def prepare(self, batch: list[Any], offset: int) -> Prepared:
+        """As :meth:`Job.prepare`."""
+        plain = [events.replayable(event, position) for position, event in enumerate(batch, offset + 1)]
+        carried = self.writer.embedding.carry([event.get("claim") for event in plain])
+        return Prepared(plain, carried, offset)
+
+    def apply(self, connection: sa.Connection, prepared: Prepared) -> list[Recorded]:
+        """As :meth:`Job.apply`."""
+        done: list[Recorded] = []
+        for event, vector in zip(prepared.events, prepared.vectors, strict=True):
+            position = prepared.offset + len(done) + 1
+            name = event.get("ref") or event.get("by") or event.get("name") or ""
+            with _at(position, f"event {position} ({event.get('op')} {name})"), db.translated_errors():
+                done.append(
+                    facts.replay(
+                        connection,
+                        event,
+                        namespace=self.writer.namespace,
+                        actor=self.writer.actor,
+                        vector=vector,
+                        out_of_order=self.out_of_order,
+                    )
+                )
+        return done
 
 
-def fill_embeddings(writer: Writer, *, progress: Progress | None) -> int:
-    """Fill what lacks a vector, as ``FactStore.fill_embeddings`` describes."""
-    space = writer.embedding.required_space()
-    filled = 0
-    while True:
-        with db.reading(writer.engine) as connection:
-            missing = facts.unfilled(connection, namespace=writer.namespace, space=space, limit=BATCH)
-        if not missing:
-            return filled
-        rows = writer.embedding.rows(missing)
-        with db.writing(writer.engine) as connection:
-            filled += facts.fill_embeddings(
-                connection, rows, namespace=writer.namespace, space=space, actor=writer.actor
-            )
-        if progress is not None:
-            progress(len(rows))
-
-
-def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+def batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    """The items in lists of 1,000, taken as they are needed."""
     iterator = iter(items)
     while batch := list(islice(iterator, BATCH)):
         yield batch
+
+
+def run(engine: sa.Engine, job: Job, items: Iterable[Any], *, progress: Progress | None) -> list[Recorded]:
+    """Run a job to its end over a sync engine."""
+    results: list[Recorded] = []
+    for batch in batches(items):
+        prepared = job.prepare(batch, len(results))
+        with db.writing(engine) as connection:
+            done = job.apply(connection, prepared)
+        results.extend(done)
+        if progress is not None:
+            progress(len(done))
+    return results
+
+
+def missing(connection: sa.Connection, writer: Writer) -> list[tuple[UUID, str]]:
+    """A batch of facts that lack a vector: id and claim.
+
+    :raises EmbedderUnavailable: if there is no embedder to make one.
+    """
+    space = writer.embedding.required_space()
+    return facts.unfilled(connection, namespace=writer.namespace, space=space, limit=BATCH)
+
+
+def fill(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, bool]]) -> int:
+    """Store vectors inside the caller's transaction; returns how many were missing."""
+    return facts.fill_embeddings(
+        connection,
+        rows,
+        namespace=writer.namespace,
+        space=writer.embedding.required_space(),
+        actor=writer.actor,
+    )
 
 
 def _said(item: str | Mapping[str, Any], position: int) -> dict[str, Any]:
@@ -121,19 +168,20 @@ def _said(item: str | Mapping[str, Any], position: int) -> dict[str, Any]:
         if isinstance(item, str):
             return events.said(claim=item)
         if not isinstance(item, Mapping):
-            raise InvalidInput("is neither a claim nor a mapping of the arguments of remember()")
+            raise InvalidInput("neither a claim nor a mapping of the arguments of remember()")
         return events.said(**item)
 
 
 class _at:  # noqa: N801 - reads as a preposition
     """Names the position, counted from 1, in whatever error is raised inside."""
 
-    def __init__(self, position: int) -> None:
+    def __init__(self, position: int, place: str | None = None) -> None:
         self._position = position
+        self._place = place or f"item {position}"
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, SupersedeError) and "position" not in error.details:
-            error.located(f"item {self._position}", self._position)
+            error.located(self._place, self._position)

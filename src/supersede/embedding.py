@@ -13,6 +13,7 @@ from supersede.errors import DimensionMismatch, EmbedderUnavailable, SchemaOutOf
 from supersede.facts import NO_VECTOR, Space, Vector
 from supersede.logs import get_logger
 from supersede.ports import Embedder, WindowedEmbedder
+from supersede.questions import Asked
 
 _log = get_logger(__name__)
 
@@ -98,11 +99,25 @@ class Embedding:
             for (fact_id, _), vector, cut in zip(missing, found, self._exceeding(claims), strict=True)
         ]
 
-    def of_query(self, query: str) -> tuple[str | None, str | None]:
-        """A question's vector as a basis holds it, or why there is none.
+    def complete(self, asked: Asked) -> Asked:
+        """A question with its vector, space and thresholds; or with the reason why it has no vector.
 
         :raises EmbedderError: if the embedder returns what cannot be ranked.
         """
+        vector, reason = self._of_query(asked["query"])
+        if self.space is None:
+            return {**asked, "vector": vector, "no_vector": reason}
+        said = asked["min_similarity"]
+        return {
+            **asked,
+            "vector": vector,
+            "no_vector": reason,
+            "space": self.space.model,
+            "min_similarity": self.space.min_similarity if said is None else said,
+            "near_duplicate": self.space.near_duplicate,
+        }
+
+    def _of_query(self, query: str) -> tuple[str | None, str | None]:
         if self.embedder is None:
             return None, self.missing
         try:

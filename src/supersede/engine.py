@@ -7,15 +7,18 @@ whatever the role or the database says, answers come out the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from supersede import errors
 from supersede.settings import normalise_url
+
+_T = TypeVar("_T")
 
 MINIMUM_SERVER = 17
 MINIMUM_VECTOR = (0, 7)
@@ -51,23 +54,40 @@ _BY_CONSTRAINT = {
 }
 
 
+_OPTIONS: dict[str, Any] = {
+    "isolation_level": "READ COMMITTED",
+    "pool_pre_ping": True,
+    "pool_size": 5,
+    "max_overflow": 15,
+    "hide_parameters": True,
+    # No prepared statements: after some executions PostgreSQL would plan without looking at the point
+    # in time (measured: five times slower), and a transaction pooler would mix them up.
+    "connect_args": {"prepare_threshold": None},
+}
+_SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+
 def make_engine(url: str | sa.URL) -> sa.Engine:
     """An engine whose transactions are READ COMMITTED and set up as this package needs them.
 
     :raises ServerUnavailable: if the URL cannot be read; the message does not repeat it.
     """
-    engine = sa.create_engine(
-        normalise_url(url) if isinstance(url, str) else url,
-        isolation_level="READ COMMITTED",
-        pool_pre_ping=True,
-        pool_size=5,
-        max_overflow=15,
-        hide_parameters=True,
-        # No prepared statements: after some executions PostgreSQL would plan without looking at the point
-        # in time (measured: five times slower), and a transaction pooler would mix them up.
-        connect_args={"prepare_threshold": None},
-        json_serializer=lambda value: json.dumps(value, ensure_ascii=False, allow_nan=False),
-    )
+    engine = sa.create_engine(normalise_url(url) if isinstance(url, str) else url, **_OPTIONS)
+    _prepare_sessions(engine)
+    return engine
+
+
+def make_async_engine(url: str | sa.URL) -> AsyncEngine:
+    """As :func:`make_engine`, for asyncio.
+
+    :raises ServerUnavailable: if the URL cannot be read; the message does not repeat it.
+    """
+    engine = create_async_engine(normalise_url(url) if isinstance(url, str) else url, **_OPTIONS)
+    _prepare_sessions(engine.sync_engine)
+    return engine
+
+
+def _prepare_sessions(engine: sa.Engine) -> None:
     known_path: list[str] = []
 
     def set_session(connection: sa.Connection) -> None:
@@ -79,7 +99,6 @@ def make_engine(url: str | sa.URL) -> sa.Engine:
         connection.execute(_SET_PATH, {"path": path})
 
     sa.event.listen(engine, "begin", set_session)
-    return engine
 
 
 def search_path(connection: sa.Connection) -> tuple[str, bool]:
@@ -104,7 +123,7 @@ def search_path(connection: sa.Connection) -> tuple[str, bool]:
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One snapshot for a whole read: REPEATABLE READ, READ ONLY."""
     with translated_errors(), engine.connect() as connection:
-        snapshot = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        snapshot = connection.execution_options(**_SNAPSHOT)
         with snapshot.begin():
             yield snapshot
 
@@ -114,6 +133,25 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One transaction for a write: READ COMMITTED, committed at the end or not at all."""
     with translated_errors(), engine.begin() as connection:
         yield connection
+
+
+async def read_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) -> _T:
+    """Run sync code that reads, on one snapshot, over an async connection."""
+    with translated_errors():
+        async with engine.connect() as connection:
+            snapshot = await connection.execution_options(**_SNAPSHOT)
+            async with snapshot.begin():
+                return await snapshot.run_sync(work)
+
+
+async def write_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) -> _T:
+    """Run sync code that writes, in one transaction, over an async connection.
+
+    Cancelled at any await before the commit, it leaves nothing.
+    """
+    with translated_errors():
+        async with engine.begin() as connection:
+            return await connection.run_sync(work)
 
 
 @contextmanager

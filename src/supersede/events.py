@@ -193,6 +193,17 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
     return event
 
 
+def call(namespace: str, based_on: BasedOn | None, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+    """As :func:`said`, with what the decision was based on.
+
+    :param namespace: the one to write to, whose head the decision had seen.
+    """
+    event = said(**arguments)
+    if based_on is not None:
+        event["based_on"] = head_seen(based_on, namespace)
+    return event
+
+
 def head_seen(based_on: BasedOn, namespace: str) -> str:
     """The stamp up to which an answer saw a namespace, as an event holds it.
 

@@ -11,19 +11,19 @@ from supersede.schema import HEAD_REVISION
 from supersede.settings import Settings
 
 
-def connect(url: str | None, settings: Settings, embedder: Embedder | None) -> sa.Engine:
-    """An engine on the server that is meant: the given one, the environment's, else the embedded one.
+def target(url: str | None, settings: Settings, embedder: Embedder | None) -> str:
+    """The URL of the server that is meant: the given one, the environment's, else the embedded one.
 
     Only the embedded database is created and upgraded here.
 
-    :raises ServerUnavailable: if the URL cannot be read, or the embedded server does not start.
+    :raises ServerUnavailable: if the embedded server does not start.
     """
     given = url or (settings.url.get_secret_value() if settings.url else None)
     if given is not None:
-        return db.make_engine(given)
+        return given
     own = embedded.url(settings.data_dir)
     _prepare(own, embedder)
-    return db.make_engine(own)
+    return own
 
 
 def check(connection: sa.Connection) -> list[facts.Space]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from supersede.errors import InvalidInput
-from supersede.events import text
+from supersede.events import FactLike, fact_name, text
 from supersede.models import Basis, Filters
 from supersede.periods import InstantLike, parse_instant
 
 MOST = 1_000_000
 
+Asked = Mapping[str, Any]
+"""The fields of a basis that a question brings; the heads and the point are added to them."""
+
 Point = tuple[datetime | None, datetime | None]
 """``valid_at`` and ``known_at`` as they were said; None is the present."""
 
 
-def limit(value: int, name: str) -> int:
+def whole(value: int, name: str) -> int:
     """How many facts a read may return.
 
     :raises InvalidInput: unless it is a whole number from 1 to a million.
@@ -64,12 +68,54 @@ def names(namespaces: Sequence[str] | None, own: str) -> list[str]:
     return [text(name, "namespace") for name in dict.fromkeys(namespaces)]
 
 
-def again(basis: Basis | str, question: str) -> Basis:
+def again(basis: Basis | str, question: str, query: str | None = None) -> Basis:
     """A basis to ask again.
 
+    :param query: must not come beside it, since a basis holds its own.
     :raises InvalidInput: if it is no basis, or one of another kind of question.
     """
+    if query is not None:
+        raise InvalidInput("a basis holds its own query; pass one or the other")
     found = Basis.parse(basis) if isinstance(basis, str) else basis
     if found.question != question:
         raise InvalidInput(f"this basis is of {found.question}(), not of {question}()")
     return found
+
+
+def ask(
+    query: str | None, *, top_k: int, filters: Filters, min_similarity: float | None, explain: bool
+) -> Asked:
+    """The fields of a basis that an ``ask`` brings; its vector and space are still to be added.
+
+    :raises InvalidInput: for what cannot be asked.
+    """
+    if min_similarity is not None and not 0 <= min_similarity <= 1:
+        raise InvalidInput("min_similarity must lie between 0 and 1")
+    return {
+        "question": "ask",
+        "query": text(query, "query"),
+        "limit": whole(top_k, "top_k"),
+        "filters": filters,
+        "min_similarity": min_similarity,
+        "explain": explain,
+    }
+
+
+def facts(
+    *,
+    filters: Filters,
+    limit: int,
+    after: FactLike | None,
+    explain: bool,
+) -> Asked:
+    """The fields of a basis that ``facts`` brings.
+
+    :raises InvalidInput: for what cannot be asked.
+    """
+    return {
+        "question": "facts",
+        "limit": whole(limit, "limit"),
+        "after": None if after is None else fact_name(after, "after"),
+        "filters": filters,
+        "explain": explain,
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -22,13 +21,10 @@ from supersede.models import (
 )
 from supersede.periods import format_instant
 from supersede.queries import Question, Scope
+from supersede.questions import Asked, Point
 
 DEFAULT_MIN_SIMILARITY = 0.25
 DEFAULT_NEAR_DUPLICATE = 0.92
-
-
-Asked = Mapping[str, Any]
-"""The fields of a basis that a question brings; the heads and the point are added to them."""
 
 
 def now(heads: Mapping[str, Head], clock: datetime) -> datetime:
@@ -84,7 +80,7 @@ def ask(
     connection: sa.Connection,
     asked: Asked,
     *,
-    point: tuple[datetime | None, datetime | None],
+    point: Point,
     names: Sequence[str],
     own: str,
 ) -> Answer:

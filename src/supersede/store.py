@@ -12,7 +12,6 @@ from supersede import bulk, events, facts, histories, opening, questions, reads
 from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
-from supersede.errors import InvalidInput
 from supersede.events import FactLike
 from supersede.models import (
     Answer,
@@ -40,7 +39,7 @@ class FactStore(Verbs):
     def __init__(self, engine: sa.Engine, *, namespace: str, actor: str | None, embedding: Embedding) -> None:
         self._engine = engine
         self._embedding = embedding
-        self._writer = Writer(engine, namespace, actor, embedding)
+        self._writer = Writer(namespace, actor, embedding)
         self.namespace = namespace
         self.actor = actor
 
@@ -69,7 +68,7 @@ class FactStore(Verbs):
         :raises SchemaOutOfDate: if the schema is older or newer than this version needs.
         """
         settings = Settings()
-        engine = opening.connect(url, settings, embedder)
+        engine = db.make_engine(opening.target(url, settings, embedder))
         try:
             with db.reading(engine) as connection:
                 spaces = opening.check(connection)
@@ -121,7 +120,9 @@ class FactStore(Verbs):
         with db.writing(self._engine) as connection:
             transaction = Transaction(connection, self._writer._replace(actor=actor or self.actor))
             yield transaction
-        transaction.embed()
+        if rows := transaction.vectors():
+            with db.writing(self._engine) as connection:
+                bulk.fill(connection, self._writer, rows)
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
@@ -132,7 +133,7 @@ class FactStore(Verbs):
         :param progress: called with the number of items done after each transaction.
         :raises SupersedeError: what the failing item raised, with its position; its transaction is undone.
         """
-        return bulk.remember_many(self._writer, items, progress=progress)
+        return bulk.run(self._engine, bulk.Remember(self._writer), items, progress=progress)
 
     def replay(
         self,
@@ -152,7 +153,7 @@ class FactStore(Verbs):
         :raises OutOfOrder: for an event recorded before the newest in the ledger, or in the future.
         :raises SupersedeError: what the failing event raised, with its position; its transaction is undone.
         """
-        return bulk.replay(self._writer, history, out_of_order=out_of_order, progress=progress)
+        return bulk.run(self._engine, bulk.Replay(self._writer, out_of_order), history, progress=progress)
 
     def fill_embeddings(self, *, progress: Progress | None = None) -> int:
         """Compute the vectors that this namespace's facts lack; the past does not move by it.
@@ -160,7 +161,17 @@ class FactStore(Verbs):
         :returns: how many were stored.
         :raises EmbedderUnavailable: if the embedder does not answer.
         """
-        return bulk.fill_embeddings(self._writer, progress=progress)
+        filled = 0
+        while True:
+            with db.reading(self._engine) as connection:
+                missing = bulk.missing(connection, self._writer)
+            if not missing:
+                return filled
+            rows = self._embedding.rows(missing)
+            with db.writing(self._engine) as connection:
+                filled += bulk.fill(connection, self._writer, rows)
+            if progress is not None:
+                progress(len(rows))
 
     # --- reads
 
@@ -195,32 +206,16 @@ class FactStore(Verbs):
         :raises EmbedderError: if the embedder returns what cannot be ranked.
         """
         if basis is not None:
-            if query is not None:
-                raise InvalidInput("a basis holds its own query; pass one or the other")
-            return self._ask_again(basis, "ask")
-        asked = events.text(query, "query")
-        if min_similarity is not None and not 0 <= min_similarity <= 1:
-            raise InvalidInput("min_similarity must lie between 0 and 1")
-        vector, reason = self._embedding.of_query(asked)
-        space = self._embedding.space
-        return self._answer(
-            {
-                "question": "ask",
-                "query": asked,
-                "vector": vector,
-                "no_vector": reason,
-                "space": space.model if space else None,
-                "limit": questions.limit(top_k, "top_k"),
-                "filters": questions.filters(subject, predicate, object, kind),
-                "min_similarity": (
-                    min_similarity if min_similarity is not None or space is None else space.min_similarity
-                ),
-                "near_duplicate": space.near_duplicate if space else None,
-                "explain": explain,
-            },
-            questions.point(as_of, valid_at, known_at),
-            namespaces,
+            return self._ask_again(questions.again(basis, "ask", query))
+        asked = questions.ask(
+            query,
+            top_k=top_k,
+            filters=questions.filters(subject, predicate, object, kind),
+            min_similarity=min_similarity,
+            explain=explain,
         )
+        point = questions.point(as_of, valid_at, known_at)
+        return self._answer(self._embedding.complete(asked), point, namespaces)
 
     def facts(
         self,
@@ -245,18 +240,14 @@ class FactStore(Verbs):
         Other parameters and errors as in :meth:`ask`.
         """
         if basis is not None:
-            return self._ask_again(basis, "facts")
-        return self._answer(
-            {
-                "question": "facts",
-                "limit": questions.limit(limit, "limit"),
-                "after": None if after is None else events.fact_name(after, "after"),
-                "filters": questions.filters(subject, predicate, object, kind),
-                "explain": explain,
-            },
-            questions.point(as_of, valid_at, known_at),
-            namespaces,
+            return self._ask_again(questions.again(basis, "facts"))
+        asked = questions.facts(
+            filters=questions.filters(subject, predicate, object, kind),
+            limit=limit,
+            after=after,
+            explain=explain,
         )
+        return self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
 
     def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
@@ -297,12 +288,13 @@ class FactStore(Verbs):
         with db.reading(self._engine) as connection:
             return read(connection, self.namespace, events.fact_name(fact))
 
-    def _answer(self, asked: reads.Asked, point: questions.Point, namespaces: Sequence[str] | None) -> Answer:
+    def _answer(
+        self, asked: questions.Asked, point: questions.Point, namespaces: Sequence[str] | None
+    ) -> Answer:
         names = questions.names(namespaces, self.namespace)
         with db.reading(self._engine) as connection:
             return reads.ask(connection, asked, point=point, names=names, own=self.namespace)
 
-    def _ask_again(self, basis: Basis | str, question: str) -> Answer:
-        again = questions.again(basis, question)
+    def _ask_again(self, basis: Basis) -> Answer:
         with db.reading(self._engine) as connection:
-            return reads.ask_again(connection, again)
+            return reads.ask_again(connection, basis)

@@ -28,10 +28,7 @@ class Verbs(ABC):
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded: ...
 
     def _call(self, verb: str, based_on: BasedOn | None = None, **arguments: Any) -> Recorded:  # noqa: ANN401
-        event = events.said(**arguments)
-        if based_on is not None:
-            event["based_on"] = events.head_seen(based_on, self.namespace)
-        return self._write(verb, event)
+        return self._write(verb, events.call(self.namespace, based_on, **arguments))
 
     def remember(self, claim: str, **content: Unpack[Content]) -> Recorded:
         """Record a claim.
@@ -158,34 +155,40 @@ class Transaction(Verbs):
 
     def __init__(self, connection: sa.Connection, writer: Writer) -> None:
         self._connection = connection
-        self._writer = writer
+        self._made = Made(writer)
         self.namespace = writer.namespace
-        self._made: list[tuple[UUID, str]] = []
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
-        with db.translated_errors(), self._connection.begin_nested():
+        with db.translated_errors():
+            return self._made.write(self._connection, verb, event)
+
+    def vectors(self) -> list[tuple[UUID, str, bool]]:
+        """Vectors of the facts that were made, to be stored once the block is over."""
+        return self._made.vectors()
+
+
+class Made:
+    """What a transaction writes, and the facts it made, whose vectors come after it."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._claims: list[tuple[UUID, str]] = []
+
+    def write(self, connection: sa.Connection, verb: str, event: Mapping[str, Any]) -> Recorded:
+        """Run a verb behind a savepoint."""
+        with connection.begin_nested():
             done = facts.write(
-                self._connection, verb, event, namespace=self._writer.namespace, actor=self._writer.actor
+                connection, verb, event, namespace=self._writer.namespace, actor=self._writer.actor
             )
-        if done.created and done.id is not None:
-            self._made.append((UUID(done.id), event["claim"]))
+        if done.created and not done.repeated and done.id is not None:
+            self._claims.append((UUID(done.id), event["claim"]))
         return done
 
-    def embed(self) -> None:
-        """Store the vectors of the facts that were made; what fails is left to ``fill_embeddings``."""
-        space = self._writer.embedding.space
-        found = self._writer.embedding.carry([claim for _, claim in self._made])
-        rows = [
+    def vectors(self) -> list[tuple[UUID, str, bool]]:
+        """Id, vector as text, whether the claim exceeds the window; what is not to be had is left out."""
+        found = self._writer.embedding.carry([claim for _, claim in self._claims])
+        return [
             (fact_id, vector.text, vector.truncated)
-            for (fact_id, _), vector in zip(self._made, found, strict=True)
+            for (fact_id, _), vector in zip(self._claims, found, strict=True)
             if vector.text is not None
         ]
-        if space is not None and rows:
-            with db.writing(self._writer.engine) as connection:
-                facts.fill_embeddings(
-                    connection,
-                    rows,
-                    namespace=self._writer.namespace,
-                    space=space,
-                    actor=self._writer.actor,
-                )

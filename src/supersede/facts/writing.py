@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
-import psycopg
 import sqlalchemy as sa
 
 from supersede import queries
-from supersede.engine import translate
 from supersede.facts.rows import NO_VECTOR, Space, Vector
 from supersede.models import Recorded
 
 # Verbs whose SQL function takes a vector.
 _MAKES_FACTS = frozenset({"remember", "supersede", "amend"})
+_REPLAY = sa.text(
+    "select supersede.replay(cast(:event as jsonb), :namespace, :actor, cast(:vector as halfvec), "
+    "cast(:space as smallint), :truncated, :out_of_order)"
+)
 
 
 def write(
@@ -46,47 +48,29 @@ def write(
     return recorded(result, truncated=vector.truncated)
 
 
-_REPLAY = "select supersede.replay(%s::jsonb, %s, %s, %s::halfvec, %s::smallint, %s, %s)"
-
-
 def replay(
     connection: sa.Connection,
-    events: Sequence[Mapping[str, Any]],
-    vectors: Sequence[Vector],
+    event: Mapping[str, Any],
     *,
     namespace: str,
     actor: str | None,
+    vector: Vector,
     out_of_order: str,
-    offset: int = 0,
-) -> list[Recorded]:
-    """Record events in order, inside the caller's transaction.
-
-    :param offset: how many events came before these; errors count from the first of all.
-    :raises SupersedeError: what the failing event raised, with its position, counted from 1.
-    """
-    driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
-    results: list[Recorded] = []
-    with driver.cursor() as cursor:
-        for position, (event, vector) in enumerate(zip(events, vectors, strict=True), offset + 1):
-            try:
-                cursor.execute(
-                    _REPLAY,
-                    (
-                        json.dumps(event, ensure_ascii=False),
-                        namespace,
-                        actor,
-                        *vector,
-                        out_of_order,
-                    ),
-                )
-            except psycopg.Error as error:
-                failure = translate(error)
-                name = event.get("ref") or event.get("by") or ""
-                failure.located(f"event {position} ({event.get('op')} {name})", position)
-                raise failure from error
-            (result,) = cast("tuple[Any]", cursor.fetchone())
-            results.append(recorded(result, truncated=vector.truncated))
-    return results
+) -> Recorded:
+    """Record one event of a history, with its own recording time."""
+    result = connection.execute(
+        _REPLAY,
+        {
+            "event": json.dumps(event, ensure_ascii=False),
+            "namespace": namespace,
+            "actor": actor,
+            "vector": vector.text,
+            "space": vector.space_id,
+            "truncated": vector.truncated,
+            "out_of_order": out_of_order,
+        },
+    ).scalar_one()
+    return recorded(result, truncated=vector.truncated)
 
 
 def recorded(result: Mapping[str, Any], *, truncated: bool = False) -> Recorded:

@@ -1,0 +1,351 @@
+"""AsyncFactStore: the store for asyncio, with the names and signatures of FactStore.
+
+The same code runs under it: each method hands a function to a connection's ``run_sync``. Embedders, which
+compute and block, run in a thread, always before a transaction begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar, Unpack
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from supersede import bulk, events, facts, histories, opening, questions, reads
+from supersede import engine as db
+from supersede.bulk import OutOfOrderPolicy, Progress, Writer
+from supersede.embedding import Embedding
+from supersede.events import BasedOn, Call, Content, FactLike, Source
+from supersede.models import (
+    Answer,
+    Basis,
+    Cardinality,
+    Fact,
+    History,
+    Lineage,
+    Reason,
+    Recorded,
+    Verification,
+)
+from supersede.periods import InstantLike, Unbounded
+from supersede.ports import Embedder
+from supersede.settings import Settings
+from supersede.verbs import IfNotCurrent, Made
+
+_T = TypeVar("_T")
+
+
+class AsyncVerbs:
+    """The write verbs; each is documented in :class:`supersede.verbs.Verbs`."""
+
+    namespace: str
+
+    async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
+        raise NotImplementedError
+
+    async def _call(self, verb: str, based_on: BasedOn | None = None, **arguments: Any) -> Recorded:  # noqa: ANN401
+        return await self._write(verb, events.call(self.namespace, based_on, **arguments))
+
+    async def remember(self, claim: str, **content: Unpack[Content]) -> Recorded:
+        """Record a claim."""
+        return await self._call("remember", claim=claim, **content)
+
+    async def supersede(
+        self,
+        old: FactLike | Iterable[FactLike],
+        claim: str | None = None,
+        *,
+        by: FactLike | None = None,
+        reason: Reason = "change",
+        if_not_current: IfNotCurrent = "refuse",
+        **content: Unpack[Content],
+    ) -> Recorded:
+        """Take validity from one or several facts for a new claim, or for an existing fact."""
+        return await self._call(
+            "supersede",
+            old=old,
+            claim=claim,
+            by=by,
+            reason=reason,
+            if_not_current=if_not_current,
+            **content,
+        )
+
+    async def amend(
+        self,
+        old: FactLike | Iterable[FactLike],
+        claim: str | None = None,
+        *,
+        by: FactLike | None = None,
+        **content: Unpack[Content],
+    ) -> Recorded:
+        """Record a claim that adds to others and takes nothing from them."""
+        return await self._call("amend", old=old, claim=claim, by=by, **content)
+
+    async def end(
+        self,
+        fact: FactLike,
+        *,
+        at: InstantLike | None = None,
+        until: InstantLike | None = None,
+        **call: Unpack[Call],
+    ) -> Recorded:
+        """End a fact's validity without a successor."""
+        return await self._call("end", fact=fact, when=at, until=until, **call)
+
+    async def retract(self, fact: FactLike, *, give_back: bool = False, **call: Unpack[Call]) -> Recorded:
+        """Withdraw belief in a fact."""
+        return await self._call("retract", fact=fact, give_back=give_back, **call)
+
+    async def reinstate(
+        self,
+        fact: FactLike,
+        *,
+        valid_from: InstantLike | Unbounded | None = None,
+        valid_to: InstantLike | Unbounded | None = None,
+        **call: Unpack[Call],
+    ) -> Recorded:
+        """Believe a fact again over a period."""
+        return await self._call("reinstate", fact=fact, valid_from=valid_from, valid_to=valid_to, **call)
+
+    async def cite(
+        self,
+        fact: FactLike,
+        *,
+        sources: Iterable[Source],
+        asserted: InstantLike | None = None,
+        **call: Unpack[Call],
+    ) -> Recorded:
+        """Add sources to a fact."""
+        return await self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
+
+    async def declare_predicate(
+        self, name: str, *, cardinality: Cardinality, handle: str | None = None
+    ) -> Recorded:
+        """Declare whether a predicate holds one value at any instant, or many."""
+        return await self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle)
+
+
+class AsyncTransaction(AsyncVerbs):
+    """Verbs inside one transaction; see ``FactStore.transaction``."""
+
+    def __init__(self, connection: AsyncConnection, writer: Writer) -> None:
+        self._connection = connection
+        self._made = Made(writer)
+        self.namespace = writer.namespace
+
+    async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
+        with db.translated_errors():
+            return await self._connection.run_sync(self._made.write, verb, event)
+
+    async def vectors(self) -> list[Any]:
+        """Vectors of the facts that were made, to be stored once the block is over."""
+        return await asyncio.to_thread(self._made.vectors)
+
+
+class AsyncFactStore(AsyncVerbs):
+    """A bitemporal fact store for asyncio; see :class:`supersede.store.FactStore` for every method."""
+
+    def __init__(
+        self, engine: AsyncEngine, *, namespace: str, actor: str | None, embedding: Embedding
+    ) -> None:
+        self._engine = engine
+        self._embedding = embedding
+        self._writer = Writer(namespace, actor, embedding)
+        self.namespace = namespace
+        self.actor = actor
+
+    @classmethod
+    async def open(
+        cls,
+        url: str | None = None,
+        *,
+        namespace: str | None = None,
+        embedder: Embedder | None = None,
+        actor: str | None = None,
+    ) -> Self:
+        """Open a store."""
+        settings = Settings()
+        target = await asyncio.to_thread(opening.target, url, settings, embedder)
+        engine = db.make_async_engine(target)
+        try:
+            spaces = await db.read_async(engine, opening.check)
+            return cls(
+                engine,
+                namespace=events.text(namespace or settings.namespace, "namespace"),
+                actor=actor or settings.actor,
+                embedding=Embedding.choose(embedder, spaces),
+            )
+        except BaseException:
+            await engine.dispose()
+            raise
+
+    @staticmethod
+    async def init(
+        url: str, *, embedder: Embedder | None = None, text_search: str = "english"
+    ) -> tuple[str, ...]:
+        """Prepare a database."""
+        return await asyncio.to_thread(opening.init, url, embedder=embedder, text_search=text_search)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._engine.dispose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+    async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
+        (vector,) = await asyncio.to_thread(self._embedding.carry, [event.get("claim")])
+        return await db.write_async(
+            self._engine,
+            lambda connection: facts.write(
+                connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
+            ),
+        )
+
+    @asynccontextmanager
+    async def transaction(self, *, actor: str | None = None) -> AsyncIterator[AsyncTransaction]:
+        """Several verbs as one: all are recorded when the block ends, or none where it raises."""
+        writer = self._writer._replace(actor=actor or self.actor)
+        with db.translated_errors():
+            async with self._engine.begin() as connection:
+                transaction = AsyncTransaction(connection, writer)
+                yield transaction
+        if rows := await transaction.vectors():
+            await db.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))
+
+    async def _run(self, job: bulk.Job, items: Iterable[Any], progress: Progress | None) -> list[Recorded]:
+        results: list[Recorded] = []
+        for batch in bulk.batches(items):
+            prepared = await asyncio.to_thread(job.prepare, batch, len(results))
+            done = await db.write_async(
+                self._engine,
+                lambda connection, prepared=prepared: job.apply(connection, prepared),  # type: ignore[misc]
+            )
+            results.extend(done)
+            if progress is not None:
+                progress(len(done))
+        return results
+
+    async def remember_many(
+        self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
+    ) -> list[Recorded]:
+        """Record many claims in order, in transactions of 1,000."""
+        return await self._run(bulk.Remember(self._writer), items, progress)
+
+    async def replay(
+        self,
+        history: Iterable[Mapping[str, Any]],
+        *,
+        out_of_order: OutOfOrderPolicy = "refuse",
+        progress: Progress | None = None,
+    ) -> list[Recorded]:
+        """Record a history with its own recording times, in transactions of 1,000."""
+        return await self._run(bulk.Replay(self._writer, out_of_order), history, progress)
+
+    async def fill_embeddings(self, *, progress: Progress | None = None) -> int:
+        """Compute the vectors that this namespace's facts lack."""
+        filled = 0
+        while missing := await db.read_async(self._engine, lambda c: bulk.missing(c, self._writer)):
+            rows = await asyncio.to_thread(self._embedding.rows, missing)
+            filled += await db.write_async(
+                self._engine,
+                lambda connection, rows=rows: bulk.fill(connection, self._writer, rows),  # type: ignore[misc]
+            )
+            if progress is not None:
+                progress(len(rows))
+        return filled
+
+    async def ask(
+        self,
+        query: str | None = None,
+        *,
+        as_of: InstantLike | None = None,
+        valid_at: InstantLike | None = None,
+        known_at: InstantLike | None = None,
+        namespaces: Sequence[str] | None = None,
+        top_k: int = 10,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        kind: str | None = None,
+        min_similarity: float | None = None,
+        explain: bool = False,
+        basis: Basis | str | None = None,
+    ) -> Answer:
+        """What was believed that answers a question, best first."""
+        if basis is not None:
+            return await self._ask_again(questions.again(basis, "ask", query))
+        asked = questions.ask(
+            query,
+            top_k=top_k,
+            filters=questions.filters(subject, predicate, object, kind),
+            min_similarity=min_similarity,
+            explain=explain,
+        )
+        question = await asyncio.to_thread(self._embedding.complete, asked)
+        return await self._answer(question, questions.point(as_of, valid_at, known_at), namespaces)
+
+    async def facts(
+        self,
+        *,
+        as_of: InstantLike | None = None,
+        valid_at: InstantLike | None = None,
+        known_at: InstantLike | None = None,
+        namespaces: Sequence[str] | None = None,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        kind: str | None = None,
+        limit: int = 1_000,
+        after: FactLike | None = None,
+        explain: bool = False,
+        basis: Basis | str | None = None,
+    ) -> Answer:
+        """Every fact believed at a point, unranked."""
+        if basis is not None:
+            return await self._ask_again(questions.again(basis, "facts"))
+        asked = questions.facts(
+            filters=questions.filters(subject, predicate, object, kind),
+            limit=limit,
+            after=after,
+            explain=explain,
+        )
+        return await self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+
+    async def verify(self, answer: Answer) -> Verification:
+        """Ask an answer's basis again and say whether the answer is the same."""
+        return await db.read_async(self._engine, lambda c: reads.verify(c, answer))
+
+    async def get(self, fact: FactLike) -> Fact:
+        """One fact by its id or ref, as believed now."""
+        return await self._one(histories.get, fact)
+
+    async def history(self, fact: FactLike) -> History:
+        """Everything ever held about a fact."""
+        return await self._one(histories.history, fact)
+
+    async def lineage(self, fact: FactLike) -> Lineage:
+        """What a fact superseded and what superseded it."""
+        return await self._one(histories.lineage, fact)
+
+    async def _one(self, read: Callable[[sa.Connection, str, str], _T], fact: FactLike) -> _T:
+        name = events.fact_name(fact)
+        return await db.read_async(self._engine, lambda c: read(c, self.namespace, name))
+
+    async def _answer(
+        self, asked: questions.Asked, point: questions.Point, namespaces: Sequence[str] | None
+    ) -> Answer:
+        names = questions.names(namespaces, self.namespace)
+        return await db.read_async(
+            self._engine, lambda c: reads.ask(c, asked, point=point, names=names, own=self.namespace)
+        )
+
+    async def _ask_again(self, basis: Basis) -> Answer:
+        return await db.read_async(self._engine, lambda c: reads.ask_again(c, basis))

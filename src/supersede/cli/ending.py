@@ -1,0 +1,83 @@
+"""How the program ends: an exit status, and one line on stderr where something went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from supersede import errors
+from supersede.cli.session import Session
+
+FAILED, MISUSED, NOTHING, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 130, 141
+
+_ADVICE: dict[type[errors.SupersedeError], str] = {
+    errors.FactNotFound: "`supersede facts` lists what is there",
+    errors.Conflict: "run it again",
+    errors.PrivilegeMissing: "ask the owner for the role it needs, or use another --url",
+}
+
+
+class Misused(Exception):
+    """The arguments of a command do not go together."""
+
+
+def ending(run: Callable[[], Any], session: Session) -> int:
+    """Run to the end, say in one line what went wrong, and return the exit status."""
+    try:
+        status = int(run() or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except Misused as error:
+        return _complain(str(error), session, MISUSED)
+    except errors.SupersedeError as error:
+        return _complain(_advised(error), session, FAILED)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # the parser's own, whichever module typer has it in
+            return _complain(_usage(error), session, MISUSED)
+        return _complain(_unexpected(error), session, FAILED)
+    if status == INTERRUPTED:
+        print("supersede: interrupted", file=sys.stderr)
+    return status
+
+
+def stop_printing() -> None:
+    """Send what is still to be printed nowhere: the reader of our output has gone.
+
+    Otherwise Python would try again at exit, and complain.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _usage(error: Any) -> str:  # noqa: ANN401 - see above
+    context = getattr(error, "ctx", None)
+    hint = f" (see {context.command_path} --help)" if context is not None else ""
+    return f"{error.format_message().rstrip('.')}{hint}"
+
+
+def _advised(error: errors.SupersedeError) -> str:
+    """The error's message, with what to do where that is not in it."""
+    said = error.message
+    if isinstance(error, errors.SchemaOutOfDate) and "supersede init" not in said:
+        return f"{said}; on the command line: `supersede init`"
+    if type(error) is errors.ServerUnavailable and "lost or refused" in said:
+        return f"{said}; see that the server of --url or SUPERSEDE_URL runs and lets you in"
+    advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), None)
+    return f"{said}; {advice}" if advice else said
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"unexpected {type(error).__name__}: {error} (--debug shows where)"
+
+
+def _complain(message: str, session: Session, status: int) -> int:
+    if session.debug:
+        traceback.print_exc()
+    print("supersede:", " ".join(message.split()), file=sys.stderr)
+    return status

@@ -1,0 +1,176 @@
+"""The commands that load many facts: a file of events, and the demo."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from supersede.cli.app import app, command
+from supersede.cli.ending import Misused
+from supersede.cli.progress import counting, waiting
+from supersede.cli.session import Session
+from supersede.errors import InvalidInput, SupersedeError
+
+if TYPE_CHECKING:
+    from supersede.models import Recorded
+    from supersede.store import FactStore
+
+
+BATCH = 1_000
+
+
+class OutOfOrder(StrEnum):
+    """What to do about an event that was recorded before those that are there."""
+
+    refuse = "refuse"
+    next_stamp = "next_stamp"
+
+
+class Line(NamedTuple):
+    """One line of a file: its number, counted from 1, and the event on it."""
+
+    number: int
+    event: dict[str, Any]
+
+
+@command(app, "import", panel="Write")
+def import_events(
+    session: Session,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines in UTF-8; - is stdin.")],
+    out_of_order: Annotated[
+        OutOfOrder,
+        typer.Option(help="For events older than what is there: refuse, or give them the next free stamp."),
+    ] = OutOfOrder.refuse,
+) -> None:
+    """Replay a history with its own recording times: a file of events, one JSON object a line.
+
+    Each has "op" (remember, supersede, amend, end, retract, cite, declare_predicate), "recorded_at" and
+    the arguments of that verb. Events are recorded by the thousand, all or none; run it again after a
+    failure: what is there is recognised and skipped.
+    """
+    source = "stdin" if file == "-" else file
+    counts = {"events": 0, "recorded": 0, "repeated": 0, "unembedded": 0}
+    with (
+        _opened(file) as lines,
+        session.open() as store,
+        counting(f"replaying {source}", unit="events") as show,
+    ):
+        for batch in _batches(lines, source):
+            for result in _replay(store, batch, source, out_of_order):
+                counts["repeated" if result.repeated else "recorded"] += 1
+                counts["unembedded"] += result.embedded is False and not result.repeated
+            counts["events"] += len(batch)
+            show(counts["events"])
+    from supersede.cli import printing
+
+    printing.as_json(counts) if session.json else printing.imported(counts, source)
+
+
+@command(app, "demo", panel="Start")
+def demo(session: Session) -> None:
+    """Load the RFC index with its dates, and ask the same questions as of several years.
+
+    It goes into the namespace demo-rfc, unless --namespace names another; a second run finds it there.
+    """
+    from supersede import demo as rfc
+
+    session.set_up_log()
+    with waiting("opening the store"):
+        opened = rfc.Demo(session.url, namespace=session.namespace or rfc.NAMESPACE, actor=session.actor)
+    with opened:
+        if opened.missing:
+            with counting("loading the RFC index", unit="events", total=opened.missing) as show:
+                opened.load(show)
+        with waiting("asking"):
+            asked = list(opened.answers())
+    from supersede.cli import printing
+
+    if session.json:
+        printing.as_json(
+            [
+                {"query": each.query, "as_of": each.as_of, "answer": each.answer.model_dump(mode="json")}
+                for each in asked
+            ]
+        )
+        return
+    for each in asked:
+        printing.answer(each.answer, title=each.query, hint=False)
+
+
+def _opened(file: str) -> Any:  # noqa: ANN401 - a binary file, or stdin that stays open
+    if file == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise Misused(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _events(lines: Iterable[bytes], source: str) -> Iterator[Line]:
+    """The events of a file; empty lines are skipped.
+
+    :raises InvalidInput: naming the line that holds none.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            event = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{source}, line {number}: not UTF-8") from error
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"{source}, line {number}: no JSON ({error})") from error
+        if not isinstance(event, dict):
+            raise InvalidInput(f"{source}, line {number}: no JSON object, but an event must be one")
+        yield Line(number, event)
+
+
+def _batches(lines: Iterable[bytes], source: str) -> Iterator[list[Line]]:
+    """The events in lists that are each recorded in one transaction.
+
+    :raises InvalidInput: naming the line that holds no event, and what is recorded by then.
+    """
+    events = _events(lines, source)
+    done = 0
+    while True:
+        try:
+            batch = list(islice(events, BATCH))
+        except InvalidInput as error:
+            raise _placed(error, error.message, done) from error
+        if not batch:
+            return
+        yield batch
+        done = batch[-1].number
+
+
+def _replay(store: FactStore, batch: list[Line], source: str, out_of_order: OutOfOrder) -> list[Recorded]:
+    """Replay one transaction's worth of events.
+
+    :raises SupersedeError: what the failing event raised, with the line it stands on.
+    """
+    try:
+        return store.replay([line.event for line in batch], out_of_order=out_of_order.value)
+    except SupersedeError as error:
+        position = error.details.get("position")
+        if position is None:
+            raise _placed(error, error.message, batch[0].number - 1) from error
+        number, event = batch[position - 1]
+        # The store counts within the batch; who wrote the file counts its lines.
+        message = error.message.removeprefix(f"event {position} ").removeprefix(
+            f"({event.get('op')} {event.get('ref') or event.get('by') or ''}): "
+        )
+        raise _placed(error, f"{source}, line {number}: {message}", batch[0].number - 1) from error
+
+
+def _placed(error: SupersedeError, message: str, done: int) -> SupersedeError:
+    """The error with another message, and with how far the file got."""
+    so_far = f"lines 1 to {done:,} are recorded, nothing after them" if done else "nothing of it is recorded"
+    return type(error)(f"{message} ({so_far})", details=error.details)
