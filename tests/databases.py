@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
@@ -51,6 +52,8 @@ def dump(url: str) -> Dump:
 
 def dump_over(connection: psycopg.Connection[Any], *, namespace: str | None = None) -> Dump:
     """As :func:`dump`, over an open connection, and of one namespace's rows if one is given."""
+    # What a row looks like as JSON depends on the session.
+    connection.execute("set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set search_path = pg_catalog")
     tables = [
         name
         for (name,) in connection.execute(
@@ -72,3 +75,30 @@ def dump_over(connection: psycopg.Connection[Any], *, namespace: str | None = No
     for name, row in connection.execute(statement):
         found[name].append(row)
     return found
+
+
+def named_dump(connection: psycopg.Connection[Any], namespace: str, *, ledger: bool) -> Dump:
+    """What a namespace holds, its facts named by their first ref instead of the random id.
+
+    ``ledger``: with the events as they were called, else only their verbs and stamps. Two namespaces of
+    one name, in two databases, hold the same if these are equal.
+    """
+    rows = dump_over(connection, namespace=namespace)
+    names: dict[str, str] = {}
+    for row in sorted(rows["fact_ref"], key=lambda row: (row["stamp"], row["ref"])):
+        names.setdefault(row["fact_id"], f"fact {row['ref']}")
+    assert len(names) == len(rows["fact"]), "every fact needs a ref"
+    for row in rows["fact_version"]:
+        del row["version_id"]
+    if not ledger:
+        rows["operation"] = [{key: row[key] for key in ("stamp", "verb")} for row in rows["operation"]]
+        rows["namespace"] = [{key: row[key] for key in ("namespace", "head")} for row in rows["namespace"]]
+    return {table: sorted(json.loads(rename(found, names)), key=json.dumps) for table, found in rows.items()}
+
+
+def rename(value: object, names: dict[str, str]) -> str:
+    """A value as JSON, ids replaced by names wherever they stand."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    for fact_id, name in names.items():
+        text = text.replace(fact_id, json.dumps(name)[1:-1])
+    return text

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 import supersede
-from databases import Dump, dump_over, set_clock_over
+from databases import Dump, dump_over, named_dump, set_clock_over
 from servers import new_database
 from supersede import Answer, FactStore, Recorded, SupersedeError
 
@@ -144,27 +144,7 @@ def test_every_answer_is_the_expected_one_and_stays_so(bench: Bench, case: Case)
 
 
 def comparable(bench: Bench, case: Case, *, ledger: bool) -> Dump:
-    """What a namespace holds, facts named by their first ref instead of the random id.
-
-    ``ledger``: with the events as they were called, else only their verbs and stamps.
-    """
-    rows = dump_over(bench.connection, namespace=case["name"])
-    names: dict[str, str] = {}
-    for row in sorted(rows["fact_ref"], key=lambda row: (row["stamp"], row["ref"])):
-        names.setdefault(row["fact_id"], f"fact {row['ref']}")
-    assert len(names) == len(rows["fact"])
-    for row in rows["fact_version"]:
-        del row["version_id"]
-    if not ledger:
-        rows["operation"] = [{key: row[key] for key in ("stamp", "verb")} for row in rows["operation"]]
-        rows["namespace"] = [{key: row[key] for key in ("namespace", "head")} for row in rows["namespace"]]
-    named: Dump = {}
-    for table, found in rows.items():
-        text = json.dumps(found)
-        for fact_id, name in names.items():
-            text = text.replace(fact_id, name.replace('"', "'"))
-        named[table] = sorted(json.loads(text), key=json.dumps)
-    return named
+    return named_dump(bench.connection, case["name"], ledger=ledger)
 
 
 @every_case

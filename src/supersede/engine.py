@@ -30,6 +30,10 @@ _SESSION = {
     "intervalstyle": "iso_8601",
     "extra_float_digits": "1",
     "bytea_output": "hex",
+    # The functions hold backslashes in their patterns.
+    "standard_conforming_strings": "on",
+    # A basis holds the name of a text-search configuration.
+    "quote_all_identifiers": "off",
     "client_min_messages": "warning",
     # A write waits this long for its turn, then says Conflict.
     "lock_timeout": "15s",
