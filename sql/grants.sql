@@ -12,6 +12,7 @@ declare
     v_reads text := 'supersede.clock(), supersede.fold(text), supersede.instant(text, text), '
         'supersede.fail(text, text, jsonb), supersede.iso(timestamptz), '
         'supersede.any_word(regconfig, text), '
+        'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
         'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';
     v_role text;
 begin

@@ -110,7 +110,6 @@ def test_an_rfc_that_obsoletes_and_updates_is_one_fact_and_a_link():
         "recorded_at": "2014-06-01T00:00:00Z",
         "old": ["rfc/2817", "rfc/2818"],
         "valid_from": "2014-06-01T00:00:00Z",
-        "if_not_current": "link",
         "by": "rfc/7230",
         "handle": "rfc/updates/7230",
     }

@@ -51,7 +51,12 @@ begin
         perform supersede.refuse_cycle(v_namespace, v_fact_id, v_plan.cut_ids);
     end if;
     if v_created then
-        p_fact.asserted_at := v_asserted_at;
+        -- A source's own date says more about the claim than the day from which it holds.
+        p_fact.asserted_at := coalesce(
+            supersede.instant(p_event ->> 'asserted', 'asserted'),
+            (select min(supersede.instant(s ->> 1, 'asserted'))
+             from jsonb_array_elements(p_event -> 'sources') as s where jsonb_typeof(s) = 'array'),
+            v_asserted_at);
         perform supersede.insert_fact(p_fact, p_embedding, p_space, p_truncated);
     end if;
 

@@ -200,7 +200,6 @@ def load(
     for row in connection.execute(queries.details(scope, ids, valid_at=valid_at)):
         key = (row.namespace, row.fact_id)
         own = [e for e in evidence[key] if e.inherited_from is None]
-        first = [e.asserted_at for e in own if e.stamp == row.stamp and e.asserted_at]
         ordered = dict.fromkeys(e.source_uri for e in [*own, *evidence[key]])
         loaded[key] = Fact(
             claim=row.claim,
@@ -214,7 +213,7 @@ def load(
             object=row.object,
             data=row.data,
             valid=as_period(row.valid_time),
-            asserted=min(first, default=row.asserted_at),
+            asserted=row.asserted_at,
             recorded=row.stamp,
             confirmed=next((e.asserted_at for e in evidence[key] if e.asserted_at), None),
             source=own[0].source_uri if own else None,

@@ -1,0 +1,20 @@
+-- The facts that an answer's basis stood on: its point, and per namespace nothing after its head.
+create or replace function supersede.facts_on(basis jsonb)
+returns table (
+    namespace text, fact_id uuid, ref text, claim text, subject text, predicate text, object text,
+    kind text, data jsonb, trust supersede.trust, valid_from timestamptz, valid_to timestamptz,
+    asserted_at timestamptz, recorded_at timestamptz, sources text[])
+language sql stable
+begin atomic
+    select f.*
+    from jsonb_each_text(facts_on.basis -> 'heads') as h(namespace, head)
+    cross join lateral supersede.facts_as_of(
+        supersede.instant(facts_on.basis ->> 'valid_at', 'valid_at'),
+        least(supersede.instant(facts_on.basis ->> 'known_at', 'known_at'),
+              supersede.instant(h.head, 'head')),
+        array[h.namespace]) as f
+    where h.head is not null;
+end;
+
+comment on function supersede.facts_on(jsonb) is
+    'The facts current at the point of an answer''s basis (its JSON), as that answer saw them.';
