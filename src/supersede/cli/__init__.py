@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-# Each of these adds its commands to the app.
-from supersede.cli import loading, reading, server, writing
+# Each of these adds its commands to the app, in the order of the help.
+from supersede.cli import server  # isort: skip
+from supersede.cli import showing  # isort: skip
+from supersede.cli import writing  # isort: skip
+from supersede.cli import loading  # isort: skip
+from supersede.cli import reading  # isort: skip
 from supersede.cli.app import app, main
 
-__all__ = ["app", "loading", "main", "reading", "server", "writing"]
+__all__ = ["app", "loading", "main", "reading", "server", "showing", "writing"]

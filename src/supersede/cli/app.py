@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Concatenate, NoReturn, ParamSpec, get_type_hints
+from functools import partial
+from typing import Annotated, Any, NoReturn, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -17,28 +18,28 @@ from supersede import __version__
 from supersede.cli.ending import INTERRUPTED, MISUSED, PIPE_CLOSED, ending, stop_printing
 from supersede.cli.session import SHARED, Actor, Debug, Json, Namespace, Options, Session, Url
 
-_EPILOG = """\
-A FACT is named by its ref or its id. WHEN is an instant in ISO 8601 with an offset, such as
-2026-07-24T09:00:00Z, or a date, which means midnight UTC.
+_EPILOG = (
+    "A FACT is named by its ref or its id. WHEN is an instant in ISO 8601 with an offset, such as "
+    "2026-07-24T09:00:00Z, or a date, which means midnight UTC.\n\n"
+    "Exit status: 0 done, or answered; 1 failed, and nothing changed: one line on stderr says why; "
+    "2 the command was not understood; 3 nothing was found (ask, facts), or the server does not run "
+    "(db status); 130 interrupted."
+)
 
-Exit status: 0 done, or answered; 1 failed, and nothing changed: one line on stderr says why; 2 the
-command was not understood; 3 nothing was found (ask, facts), or the server does not run (db status);
-130 interrupted.
-"""
-
-P = ParamSpec("P")
-Command = Callable[Concatenate[Session, P], int | None]
+C = TypeVar("C", bound=Callable[..., int | None])
 
 
 class Program(TyperGroup):
     """The group of all commands: its errors come out in one line, and its end is an exit status."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # noqa: ANN401
+    def main(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as typer has it
         """Run the command line; leaves by ``SystemExit`` unless ``standalone_mode`` is off."""
         session = Session()
-        run = super().main
-        status = ending(lambda: run(*args, standalone_mode=False, obj=session, **extra), session)
-        if standalone_mode:
+        standalone = options.pop("standalone_mode", True)
+        options |= {"standalone_mode": False, "obj": session}
+        run = partial(super().main, *args, **options)
+        status = ending(run, session)
+        if standalone:
             sys.exit(status)
         return status
 
@@ -48,7 +49,7 @@ app = typer.Typer(
     cls=Program,
     help="A bitemporal fact store: what was believed, and valid, at the instant you ask about.",
     epilog=_EPILOG,
-    rich_markup_mode="markdown",
+    rich_markup_mode="rich",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -95,7 +96,7 @@ def _program(
 
 def command(
     group: typer.Typer, name: str, *, panel: str | None = None, options: Options | None = None
-) -> Callable[[Command[P]], Command[P]]:
+) -> Callable[[C], C]:
     """Make a function a command of a group; it is passed the session, and returns the exit status.
 
     None is success.
@@ -103,11 +104,11 @@ def command(
     :param options: what it takes beside the options in its signature; the shared ones are always added.
     """
 
-    def register(function: Command[P]) -> Command[P]:
+    def register(function: C) -> C:
         def run(context: typer.Context, **said: Any) -> None:  # noqa: ANN401 - the command's options
             context.obj.take(said)
             try:
-                status = function(context.obj, **said)  # type: ignore[call-arg]  # the signature below
+                status = function(context.obj, **said)
                 sys.stdout.flush()
             except BrokenPipeError:
                 stop_printing()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -20,6 +21,9 @@ _ADVICE: dict[type[errors.SupersedeError], str] = {
     errors.Conflict: "run it again",
     errors.PrivilegeMissing: "ask the owner for the role it needs, or use another --url",
 }
+
+# Most messages about the server do; those about a connection only say what happened.
+_SAYS_WHAT_TO_DO = re.compile(r"must|give|set |see |pip install|try again")
 
 
 class Misused(Exception):
@@ -64,7 +68,7 @@ def _advised(error: errors.SupersedeError) -> str:
     said = error.message
     if isinstance(error, errors.SchemaOutOfDate) and "supersede init" not in said:
         return f"{said}; on the command line: `supersede init`"
-    if type(error) is errors.ServerUnavailable and "lost or refused" in said:
+    if type(error) is errors.ServerUnavailable and not _SAYS_WHAT_TO_DO.search(said):
         return f"{said}; see that the server of --url or SUPERSEDE_URL runs and lets you in"
     advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), None)
     return f"{said}; {advice}" if advice else said

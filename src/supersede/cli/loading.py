@@ -1,4 +1,4 @@
-"""The commands that load many facts: a file of events, and the demo."""
+"""The command that loads a history: a file of events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 
 from supersede.cli.app import app, command
 from supersede.cli.ending import Misused
-from supersede.cli.progress import counting, waiting
+from supersede.cli.progress import counting
 from supersede.cli.session import Session
 from supersede.errors import InvalidInput, SupersedeError
 
@@ -74,35 +74,21 @@ def import_events(
     printing.as_json(counts) if session.json else printing.imported(counts, source)
 
 
-@command(app, "demo", panel="Start")
-def demo(session: Session) -> None:
-    """Load the RFC index with its dates, and ask the same questions as of several years.
+@command(app, "embed", panel="Write")
+def embed(session: Session) -> None:
+    """Compute the vectors that facts lack, such as those recorded before a model was installed."""
+    done = 0
+    with session.open() as store, counting("embedding", unit="facts") as show:
 
-    It goes into the namespace demo-rfc, unless --namespace names another; a second run finds it there.
-    """
-    from supersede import demo as rfc
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            show(done)
 
-    session.set_up_log()
-    with waiting("opening the store"):
-        opened = rfc.Demo(session.url, namespace=session.namespace or rfc.NAMESPACE, actor=session.actor)
-    with opened:
-        if opened.missing:
-            with counting("loading the RFC index", unit="events", total=opened.missing) as show:
-                opened.load(show)
-        with waiting("asking"):
-            asked = list(opened.answers())
+        filled = store.fill_embeddings(progress=advance)
     from supersede.cli import printing
 
-    if session.json:
-        printing.as_json(
-            [
-                {"query": each.query, "as_of": each.as_of, "answer": each.answer.model_dump(mode="json")}
-                for each in asked
-            ]
-        )
-        return
-    for each in asked:
-        printing.answer(each.answer, title=each.query, hint=False)
+    printing.as_json({"embedded": filled}) if session.json else printing.embedded(filled)
 
 
 def _opened(file: str) -> Any:  # noqa: ANN401 - a binary file, or stdin that stays open

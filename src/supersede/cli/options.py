@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from supersede.cli.ending import Misused
 from supersede.cli.session import Options
 
 
@@ -46,7 +47,12 @@ def read_instant(text: str) -> str:
     try:
         parse_instant(text, "this")
     except InvalidInstant as error:
-        raise typer.BadParameter(error.message.removeprefix("this: ")) from error
+        said = error.message.removeprefix("this: ")
+        if "is not an instant" in said:
+            said = (
+                f"{text!r} is not an instant; give a date, or ISO 8601 with an offset (2026-07-24T00:00:00Z)"
+            )
+        raise typer.BadParameter(said) from error
     return text
 
 
@@ -76,10 +82,9 @@ def read_text(text: str) -> str:
     return sys.stdin.read().strip() if text == "-" else text
 
 
-def when(help: str, *, parser: Any = read_instant, name: str | None = None) -> Any:  # noqa: ANN401
-    return typer.Option(
-        *([name] if name else []), help=help, metavar="WHEN", parser=parser, show_default=False
-    )
+def when(help: str, *, parser: Callable[[str], str] = read_instant) -> Any:  # noqa: ANN401 - as typer's
+    """An option that takes an instant."""
+    return typer.Option(help=help, metavar="WHEN", parser=parser, show_default=False)
 
 
 Fact = Annotated[str, typer.Argument(metavar="FACT", help="Its ref or its id.")]
@@ -109,7 +114,9 @@ Object = Annotated[str | None, typer.Option(metavar="TEXT", help="Its value.", s
 Kind = Annotated[str | None, typer.Option(metavar="TEXT", help="The kind of fact.", show_default=False)]
 Handle = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="The same call with the same handle is recorded once.", show_default=False),
+    typer.Option(
+        metavar="TEXT", help="The same call with the same handle is recorded once.", show_default=False
+    ),
 ]
 Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for the ledger.", show_default=False)]
 
@@ -201,14 +208,14 @@ Basis = Annotated[
 def read_basis(text: str | None) -> str | None:
     """A basis as it was said, or out of a file, alone or as part of an answer.
 
-    :raises typer.BadParameter: if the file cannot be read.
+    :raises Misused: if the file cannot be read.
     """
     if text is None or text.startswith(("sb1.", "{")):
         return text
     try:
         found = sys.stdin.read() if text == "-" else Path(text).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"--basis: {text} is no basis, and no file that can be read") from error
+        raise Misused(f"{text} is no basis, and no file that can be read") from error
     try:
         document = json.loads(found)
     except (ValueError, RecursionError):

@@ -21,15 +21,8 @@ def waiting(what: str) -> Iterator[None]:
     from rich.console import Console
 
     status = Console(stderr=True).status(f"{what} ...")
-    timer = threading.Timer(PATIENCE_SECONDS, status.start)
-    timer.daemon = True
-    timer.start()
-    try:
+    with _after_patience(status.start, status.stop):
         yield
-    finally:
-        timer.cancel()
-        timer.join()  # it may be starting the line just now
-        status.stop()
 
 
 @contextmanager
@@ -40,11 +33,27 @@ def counting(what: str, *, unit: str, total: int | None = None) -> Iterator[Call
     :returns: to be called with the number done so far.
     """
     if sys.stderr.isatty():
-        yield from _bar(what, unit=unit, total=total)
+        with _bar(what, unit=unit, total=total) as show:
+            yield show
     else:
         yield _lines(what, unit=unit, total=total)
 
 
+@contextmanager
+def _after_patience(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+    """What is done in a moment shows nothing: a flicker says less than no line."""
+    timer = threading.Timer(PATIENCE_SECONDS, start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # it may be starting just now
+        stop()
+
+
+@contextmanager
 def _bar(what: str, *, unit: str, total: int | None) -> Iterator[Callable[[float], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -56,12 +65,13 @@ def _bar(what: str, *, unit: str, total: int | None) -> Iterator[Callable[[float
         TextColumn("{task.fields[done]}" + of + f" {unit}"),
         *([TimeRemainingColumn()] if total is not None else [TimeElapsedColumn()]),
     ]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total, done="0")
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = progress.add_task(what, total=total, done="0")
 
-        def show(done: float) -> None:
-            progress.update(task, completed=done, done=f"{int(done):,}")
+    def show(done: float) -> None:
+        progress.update(task, completed=done, done=f"{int(done):,}")
 
+    with _after_patience(progress.start, progress.stop):
         yield show
 
 

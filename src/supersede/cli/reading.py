@@ -82,9 +82,10 @@ def history(session: Session, fact: options.Fact) -> None:
     """Show everything ever held about a fact: periods, sources, what took it."""
     with session.open() as store, waiting("reading"):
         found = store.history(fact)
-    from supersede.cli import printing, tracing
+    from supersede.cli import printing
+    from supersede.cli.tracing import print_history
 
-    printing.as_json(found) if session.json else tracing.history(found)
+    printing.as_json(found) if session.json else print_history(found)
 
 
 @command(app, "lineage", panel=_PANEL)
@@ -92,9 +93,10 @@ def lineage(session: Session, fact: options.Fact) -> None:
     """Show what a fact superseded and what superseded it, directly and through others."""
     with session.open() as store, waiting("reading"):
         found = store.lineage(fact)
-    from supersede.cli import printing, tracing
+    from supersede.cli import printing
+    from supersede.cli.tracing import print_lineage
 
-    printing.as_json(found) if session.json else tracing.lineage(found)
+    printing.as_json(found) if session.json else print_lineage(found)
 
 
 def _only_basis(basis: str, said: dict[str, Any]) -> dict[str, Any]:
@@ -111,11 +113,12 @@ def _title(found: Answer) -> str:
 
 def _report(session: Session, found: Answer, *, title: str, brief: bool) -> int:
     from supersede.cli import printing
+    from supersede.cli.answers import print_answer
 
     if brief:
         printing.as_json(found.brief())
     elif session.json:
         printing.as_json(found)
     else:
-        printing.answer(found, title=title)
+        print_answer(found, title=title)
     return 0 if found.outcome == "answered" else NOTHING

@@ -36,8 +36,12 @@ def init(
 
             given = embedded.url(Settings().data_dir)
         url = normalise_url(given)
-        FactStore.init(url.render_as_string(hide_password=False), text_search=text_search)
-    _print(session, {"ready": display_url(url)}, f"ready: {display_url(url)}")
+        roles = FactStore.init(url.render_as_string(hide_password=False), text_search=text_search)
+    text = f"ready: {display_url(url)}"
+    if roles:
+        text += "\nThis user may not create roles; have one who may run this, then run init again:\n"
+        text += "\n".join(roles)
+    _print(session, {"ready": display_url(url), "missing_roles": list(roles)}, text)
 
 
 @command(db, "start")

@@ -12,39 +12,39 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.printing import console, line, name, plain, span
-from supersede.models import Fact, History, HistoryEdge, Lineage, LineageFact
-from supersede.periods import format_short
+from supersede.models import Evidence, Fact, History, HistoryEdge, Lineage, LineageFact
+from supersede.periods import Period, format_short
 
 # A chain can be dozens of facts long; further in, a claim would have no room left.
 _DEEPEST_INDENT = 8
 
 
-def history(found: History) -> None:
+def print_history(found: History) -> None:
     """The fact, its versions as rectangles of the two times, its sources and its edges."""
     out = console()
     out.print(_head(found.fact))
-    versions = _table("valid", "known", "opened by", "closed by")
+    versions = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="dim", leading=1)
+    for heading in ("valid", "known", "opened by", "closed by"):
+        versions.add_column(heading, overflow="fold")
     for version in found.versions:
         versions.add_row(
-            span(version.valid), span(version.known), version.opened_by or "", version.closed_by or ""
+            _bounds(version.valid), _bounds(version.known), version.opened_by or "", version.closed_by or ""
         )
     out.print(versions)
-    if found.evidence:
-        sources = _table("source", "asserted", "recorded", "taken over from")
-        for each in found.evidence:
-            sources.add_row(
-                line(each.source),
-                format_short(each.asserted) if each.asserted else "",
-                format_short(each.recorded),
-                name(each.inherited_from) if each.inherited_from else "",
-            )
-        out.print(sources)
-    for label, edges in (("supersedes", found.supersedes), ("superseded by", found.superseded_by)):
-        if edges:
-            out.print(_edges(label, edges))
+    for label, lines in (
+        ("sources", [_evidence(each) for each in found.evidence]),
+        ("supersedes", [_edge(each) for each in found.supersedes if each.reason != "amendment"]),
+        ("superseded by", [_edge(each) for each in found.superseded_by if each.reason != "amendment"]),
+        ("amends", [_amendment(each) for each in found.supersedes if each.reason == "amendment"]),
+        ("amended by", [_amendment(each) for each in found.superseded_by if each.reason == "amendment"]),
+    ):
+        if lines:
+            out.print(Text(label, style="bold"))
+            for each in lines:
+                out.print(Padding(Text(each), (0, 0, 0, 2), expand=False))
 
 
-def lineage(found: Lineage) -> None:
+def print_lineage(found: Lineage) -> None:
     """The facts up and down the chain, each below the one it is next to."""
     out = console()
     out.print(_head(found.fact))
@@ -83,19 +83,25 @@ def _rows(facts: Sequence[LineageFact], root: str) -> Iterator[RenderableType]:
             f"{name(fact)} ({fact.reason})",
             line(fact.claim or ""),
         )
-        yield Padding(row, (0, 0, 0, 2 * min(fact.depth - 1, _DEEPEST_INDENT)))
+        yield Padding(row, (0, 0, 0, 2 * min(fact.depth - 1, _DEEPEST_INDENT)), expand=False)
 
 
-def _edges(label: str, edges: Sequence[HistoryEdge]) -> Table:
-    table = _table(label, "reason", "validity taken", "recorded")
-    for edge in edges:
-        taken = ", ".join(span(period) for period in edge.taken) or "none"
-        table.add_row(name(edge), edge.reason, taken, format_short(edge.recorded))
-    return table
+def _bounds(period: Period) -> str:
+    start, end = (format_short(bound) if bound else None for bound in period)
+    return f"{start or '?'} –" + (f"\n{end}" if end else "")
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="dim")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
+def _evidence(each: Evidence) -> str:
+    asserted = f" asserted {format_short(each.asserted)}," if each.asserted else ""
+    inherited = f", taken over from {name(each.inherited_from)}" if each.inherited_from else ""
+    return f"{line(each.source)} {asserted} recorded {format_short(each.recorded)}{inherited}"
+
+
+def _edge(edge: HistoryEdge) -> str:
+    taken = ", ".join(span(period) for period in edge.taken)
+    lost = f"took {taken}, " if taken else ""
+    return f"{name(edge)} ({edge.reason}): {lost}recorded {format_short(edge.recorded)}"
+
+
+def _amendment(edge: HistoryEdge) -> str:
+    return f"{name(edge)}, recorded {format_short(edge.recorded)}"

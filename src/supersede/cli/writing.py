@@ -77,9 +77,7 @@ def amend(
     """Add to a fact, and take nothing from it; each is shown on the other."""
     with session.open() as store:
         olds = [old, *(also or [])]
-        _report(
-            session, store.amend(olds, _claim(store, claim, by), by=by, **options.said(content))
-        )
+        _report(session, store.amend(olds, _claim(store, claim, by), by=by, **options.said(content)))
 
 
 @command(app, "end", panel=_PANEL)
@@ -98,11 +96,38 @@ def end(
 
 @command(app, "retract", panel=_PANEL)
 def retract(
-    session: Session, fact: options.Fact, handle: options.Handle = None, note: options.Note = None
+    session: Session,
+    fact: options.Fact,
+    give_back: Annotated[  # noqa: FBT002 - an option, never passed by position
+        bool, typer.Option("--give-back", help="Give its old facts what it took from them and still holds.")
+    ] = False,
+    handle: options.Handle = None,
+    note: options.Note = None,
 ) -> None:
     """Withdraw a fact that was never true; earlier answers stay as they were."""
     with session.open() as store:
-        _report(session, store.retract(fact, handle=handle, note=note))
+        _report(session, store.retract(fact, give_back=give_back, handle=handle, note=note))
+
+
+@command(app, "reinstate", panel=_PANEL)
+def reinstate(
+    session: Session,
+    fact: options.Fact,
+    valid_from: Annotated[
+        str | None, options.when("From when on, else what it lost last.", parser=options.read_start)
+    ] = None,
+    valid_to: Annotated[
+        str | None, options.when("Until when, else what it lost last.", parser=options.read_end)
+    ] = None,
+    handle: options.Handle = None,
+    note: options.Note = None,
+) -> None:
+    """Believe a fact again, over what was taken from it."""
+    with session.open() as store:
+        _report(
+            session,
+            store.reinstate(fact, valid_from=valid_from, valid_to=valid_to, handle=handle, note=note),
+        )
 
 
 @command(app, "cite", panel=_PANEL)
