@@ -32,6 +32,7 @@ from supersede.models import (
 )
 from supersede.periods import InstantLike, Unbounded
 from supersede.ports import Embedder
+from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.verbs import IfNotCurrent, Made
 
@@ -271,13 +272,10 @@ class AsyncFactStore(AsyncVerbs):
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         top_k: int = 10,
-        subject: str | None = None,
-        predicate: str | None = None,
-        object: str | None = None,
-        kind: str | None = None,
         min_similarity: float | None = None,
         explain: bool = False,
         basis: Basis | str | None = None,
+        **which: Unpack[Which],
     ) -> Answer:
         """What was believed that answers a question, best first."""
         if basis is not None:
@@ -285,7 +283,7 @@ class AsyncFactStore(AsyncVerbs):
         asked = questions.ask(
             query,
             top_k=top_k,
-            filters=questions.filters(subject, predicate, object, kind),
+            which=questions.which(which),
             min_similarity=min_similarity,
             explain=explain,
         )
@@ -299,20 +297,17 @@ class AsyncFactStore(AsyncVerbs):
         valid_at: InstantLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
-        subject: str | None = None,
-        predicate: str | None = None,
-        object: str | None = None,
-        kind: str | None = None,
         limit: int = 1_000,
         after: FactLike | None = None,
         explain: bool = False,
         basis: Basis | str | None = None,
+        **which: Unpack[Which],
     ) -> Answer:
         """Every fact believed at a point, unranked."""
         if basis is not None:
             return await self._ask_again(questions.again(basis, "facts"))
         asked = questions.facts(
-            filters=questions.filters(subject, predicate, object, kind),
+            which=questions.which(which),
             limit=limit,
             after=after,
             explain=explain,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supersede.contrast import contrast, fold_claim
-from supersede.models import Basis, Fact, Outcome, Related, Restatement, Withheld, WithheldFact
+from supersede.models import Basis, Fact, Outcome, Related, Restatement, Trust, Withheld, WithheldFact
 from supersede.periods import format_short
 
 Vector = npt.NDArray[np.float32]
@@ -40,6 +40,11 @@ class Group:
     def leader(self) -> Candidate:
         """The one with the best score, at whose place the group stands."""
         return self.members[0]
+
+
+def trusted(trust: Trust, at_least: Trust | None) -> bool:
+    """Whether a fact's trust reaches the least that a question asks for."""
+    return at_least is None or _TRUST_ORDER[trust] >= _TRUST_ORDER[at_least]
 
 
 def cosine(a: Vector | None, b: Vector | None) -> float | None:

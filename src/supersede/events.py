@@ -131,13 +131,17 @@ def _sources(sources: Iterable[Source]) -> list[Any]:
     return found
 
 
-def _json(value: Any, what: str) -> Any:  # noqa: ANN401 - any JSON
+def json_value(value: Any, what: str) -> Any:  # noqa: ANN401 - any JSON
+    """A value that JSON and PostgreSQL can hold.
+
+    :raises InvalidInput: naming what cannot be held.
+    """
     if isinstance(value, str):
         return text(value, what) if value.strip() else value
     if isinstance(value, Mapping):
-        return {text(k, f"key of {what}"): _json(v, what) for k, v in value.items()}
+        return {text(k, f"key of {what}"): json_value(v, what) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_json(v, what) for v in value]
+        return [json_value(v, what) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(f"{what} holds {value}, which is no JSON")
     if value is None or isinstance(value, bool | int | float):
@@ -145,7 +149,11 @@ def _json(value: Any, what: str) -> Any:  # noqa: ANN401 - any JSON
     raise InvalidInput(f"{what} holds a {type(value).__name__}, which is no JSON")
 
 
-def _choice(value: str, choices: Any, what: str) -> str:  # noqa: ANN401 - a Literal
+def choice(value: str, choices: Any, what: str) -> str:  # noqa: ANN401 - a Literal
+    """One of the words that a Literal lists.
+
+    :raises InvalidInput: listing them.
+    """
     if value not in get_args(choices):
         raise InvalidInput(f"{what}: {value!r} is not one of {', '.join(get_args(choices))}")
     return value
@@ -171,7 +179,7 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
         elif key == "data":
             if not isinstance(value, Mapping):
                 raise InvalidInput("data must be a mapping (a JSON object)")
-            event[key] = _json(value, key)
+            event[key] = json_value(value, key)
         elif key in _FLAGS:
             event[key] = bool(value)
         elif key == "old":
@@ -179,9 +187,9 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
         elif key in {"by", "fact"}:
             event["ref" if key == "fact" else key] = fact_name(value, key)
         elif key == "trust":
-            event |= {} if _choice(value, Trust, key) == "extracted" else {key: value}
+            event |= {} if choice(value, Trust, key) == "extracted" else {key: value}
         elif key == "reason":
-            event |= {} if _choice(value, Reason, key) == "change" else {key: value}
+            event |= {} if choice(value, Reason, key) == "change" else {key: value}
         elif key == "if_not_current":
             event |= {} if text(value, key) == "refuse" else {key: value}
         elif key == "kind":
@@ -244,5 +252,5 @@ def replayable(event: Mapping[str, Any], position: int) -> dict[str, Any]:
         elif key == "sources" and value is not None:
             plain[key] = _sources(value)
         else:
-            plain[key] = _json(value, f"event {position}: {key}")
+            plain[key] = json_value(value, f"event {position}: {key}")
     return plain

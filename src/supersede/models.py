@@ -144,12 +144,13 @@ class WithheldFact(Related):
 
 
 class Filters(Frozen):
-    """Which facts a question is about; None means any."""
+    """Which facts a question is about; None means any. ``where``: what their ``data`` must contain."""
 
     subject: str | None = None
     predicate: str | None = None
     object: str | None = None
     kind: str | None = None
+    where: dict[str, JsonValue] | None = None
 
 
 class Basis(Frozen):
@@ -174,6 +175,7 @@ class Basis(Frozen):
     limit: int
     after: str | None = None
     filters: Filters = Filters()
+    min_trust: Trust | None = None
     cosine_weight: float = 0.8
     coverage_weight: float = 0.2
     min_similarity: float | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from supersede.errors import InvalidInput
-from supersede.events import FactLike, fact_name, text
-from supersede.models import Basis, Filters
+from supersede.events import FactLike, choice, fact_name, json_value, text
+from supersede.models import Basis, Filters, Trust
 from supersede.periods import InstantLike, parse_instant
 
 MOST = 1_000_000
@@ -30,13 +30,41 @@ def whole(value: int, name: str) -> int:
     return value
 
 
-def filters(subject: str | None, predicate: str | None, object: str | None, kind: str | None) -> Filters:
-    """Which facts a read is about.
+class Which(TypedDict, total=False):
+    """Which facts a read is about; all of it optional, and what is not said is any.
 
-    :raises InvalidInput: for what is no text.
+    ``subject``, ``predicate`` and ``object`` are compared folded, as slots are; ``kind`` is exact.
+    ``where``: what the fact's ``data`` must contain, key by key. ``min_trust``: facts below it are
+    withheld as ``below_trust``.
     """
-    given = {"subject": subject, "predicate": predicate, "object": object, "kind": kind}
-    return Filters(**{k: text(v, k) for k, v in given.items() if v is not None})
+
+    subject: str | None
+    predicate: str | None
+    object: str | None
+    kind: str | None
+    where: Mapping[str, Any] | None
+    min_trust: Trust | None
+
+
+def which(asked: Which) -> Asked:
+    """The filters of a read, as a basis holds them.
+
+    :raises InvalidInput: for what is no text, no JSON, or no filter.
+    """
+    unknown = set(asked) - set(Which.__annotations__)
+    if unknown:
+        raise InvalidInput(f"there is no filter {', '.join(sorted(unknown))}")
+    given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    min_trust = given.pop("min_trust", None)
+    if min_trust is not None:
+        choice(min_trust, Trust, "min_trust")
+    where = given.pop("where", None)
+    if where is not None and not isinstance(where, Mapping):
+        raise InvalidInput("where must be a mapping (a JSON object)")
+    plain: dict[str, Any] = {key: text(value, key) for key, value in given.items()}
+    if where is not None:
+        plain["where"] = json_value(where, "where")
+    return {"filters": Filters(**plain), "min_trust": min_trust}
 
 
 def point(as_of: InstantLike | None, valid_at: InstantLike | None, known_at: InstantLike | None) -> Point:
@@ -82,9 +110,7 @@ def again(basis: Basis | str, question: str, query: str | None = None) -> Basis:
     return found
 
 
-def ask(
-    query: str | None, *, top_k: int, filters: Filters, min_similarity: float | None, explain: bool
-) -> Asked:
+def ask(query: str | None, *, top_k: int, which: Asked, min_similarity: float | None, explain: bool) -> Asked:
     """The fields of a basis that an ``ask`` brings; its vector and space are still to be added.
 
     :raises InvalidInput: for what cannot be asked.
@@ -95,7 +121,7 @@ def ask(
         "question": "ask",
         "query": text(query, "query"),
         "limit": whole(top_k, "top_k"),
-        "filters": filters,
+        **which,
         "min_similarity": min_similarity,
         "explain": explain,
     }
@@ -103,7 +129,7 @@ def ask(
 
 def facts(
     *,
-    filters: Filters,
+    which: Asked,
     limit: int,
     after: FactLike | None,
     explain: bool,
@@ -116,6 +142,6 @@ def facts(
         "question": "facts",
         "limit": whole(limit, "limit"),
         "after": None if after is None else fact_name(after, "after"),
-        "filters": filters,
+        **which,
         "explain": explain,
     }

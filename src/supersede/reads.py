@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from supersede.models import (
     Ranking,
     Verification,
     WithheldFact,
+    WithheldReason,
 )
 from supersede.periods import format_instant
 from supersede.queries import Question, Scope
@@ -128,28 +129,23 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
     space = facts.space_of(connection, basis.space) if basis.space else None
     question = _question(basis, space)
     groups: list[answering.Group] = []
-    dead: list[tuple[Key, float]] = []
-    complete = False
-    for page in facts.ranked(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at):
-        candidates = _candidates(
-            connection, scope, [row for row in page if row.current], basis, question.space_id
-        )
-        for row in page:
-            if row.current:
-                complete = not answering.join_groups(
-                    groups,
-                    candidates[row.key],
-                    limit=basis.limit,
-                    threshold=basis.near_duplicate or DEFAULT_NEAR_DUPLICATE,
-                )
-                if complete:
-                    break
-            else:
-                dead.append((row.key, row.score))
-        if complete:
+    dead: dict[Key, float] = {}
+    distrusted: dict[Key, float] = {}
+    for row, candidate in _in_order(connection, scope, question, basis):
+        if candidate is None:
+            dead[row.key] = row.score
+        elif not answering.trusted(row.trust, basis.min_trust):
+            distrusted[row.key] = row.score
+        elif not answering.join_groups(
+            groups,
+            candidate,
+            limit=basis.limit,
+            threshold=basis.near_duplicate or DEFAULT_NEAR_DUPLICATE,
+        ):
             break
     withheld = [
-        *_explained(connection, scope, [key for key, _ in dead], basis, scores=dict(dead)),
+        *_explained(connection, scope, list(dead), basis, scores=dead),
+        *_named(connection, scope, list(distrusted), "below_trust", scores=distrusted),
         *(fact for group in groups for fact in answering.duplicates_of(group)),
         *_unembedded(connection, scope, question, basis),
     ]
@@ -165,16 +161,31 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
     )
 
 
+def _in_order(
+    connection: sa.Connection, scope: Scope, question: Question, basis: Basis
+) -> Iterator[tuple[facts.RankedRow, answering.Candidate | None]]:
+    """The ranking, best first; only what is current comes with its content."""
+    for page in facts.ranked(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at):
+        current = [row for row in page if row.current]
+        candidates = _candidates(connection, scope, current, basis, question.space_id)
+        for row in page:
+            yield row, candidates.get(row.key)
+
+
 def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
     scope = scope_of(basis)
     known = facts.known_facts(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
-    current = [key for key, is_current in known if is_current]
-    start = _start_after(current, basis.after)
-    page = current[start : start + basis.limit]
+    current = [row for row in known if row.current]
+    shown = [row.key for row in current if answering.trusted(row.trust, basis.min_trust)]
+    distrusted = [row.key for row in current if not answering.trusted(row.trust, basis.min_trust)]
+    dead = [row.key for row in known if not row.current]
+    start = _start_after(shown, basis.after)
+    page = shown[start : start + basis.limit]
     loaded = facts.load(connection, scope, page, valid_at=basis.valid_at, space_id=None)
-    withheld = _explained(
-        connection, scope, [key for key, is_current in known if not is_current], basis, scores={}
-    )
+    withheld = [
+        *_explained(connection, scope, dead, basis, scores={}),
+        *_named(connection, scope, distrusted, "below_trust", scores={}),
+    ]
     return _finish(
         connection,
         basis,
@@ -182,7 +193,7 @@ def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetim
         found=tuple(loaded[key] for key in page),
         withheld=withheld,
         ranking="none",
-        more=len(current) - start - len(page),
+        more=len(shown) - start - len(page),
     )
 
 
@@ -263,9 +274,23 @@ def _unembedded(
     if question.space_id is None:
         return []
     keys = facts.unembedded(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at)
+    return _named(connection, scope, keys, "unembedded", scores={})
+
+
+def _named(
+    connection: sa.Connection,
+    scope: Scope,
+    keys: Sequence[Key],
+    reason: WithheldReason,
+    *,
+    scores: Mapping[Key, float],
+) -> list[WithheldFact]:
+    """Withheld facts that nothing took: current, and kept back for a reason of their own."""
     names = facts.refs(connection, scope, [key[1] for key in keys])
     return [
-        WithheldFact(id=str(key[1]), ref=next(iter(names.get(key, ())), None), reason="unembedded")
+        WithheldFact(
+            id=str(key[1]), ref=next(iter(names.get(key, ())), None), reason=reason, score=scores.get(key)
+        )
         for key in keys
     ]
 

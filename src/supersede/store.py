@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
 
@@ -24,6 +24,7 @@ from supersede.models import (
 )
 from supersede.periods import InstantLike
 from supersede.ports import Embedder
+from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.verbs import Transaction, Verbs
 
@@ -184,13 +185,10 @@ class FactStore(Verbs):
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         top_k: int = 10,
-        subject: str | None = None,
-        predicate: str | None = None,
-        object: str | None = None,
-        kind: str | None = None,
         min_similarity: float | None = None,
         explain: bool = False,
         basis: Basis | str | None = None,
+        **which: Unpack[Which],
     ) -> Answer:
         """What was believed that answers a question, best first.
 
@@ -201,6 +199,7 @@ class FactStore(Verbs):
         :param min_similarity: floor of the cosine, 0 to 1; else the embedding space's.
         :param explain: list the withheld facts, and what replaced each.
         :param basis: ask this again instead; the same basis gives the same answer.
+        :param which: filters, see :class:`supersede.questions.Which`.
         :raises InvalidInstant: for a ``known_at`` in the future, or what is no instant.
         :raises NamespaceNotFound: for a namespace that nobody wrote to, other than the store's own.
         :raises EmbedderError: if the embedder returns what cannot be ranked.
@@ -210,7 +209,7 @@ class FactStore(Verbs):
         asked = questions.ask(
             query,
             top_k=top_k,
-            filters=questions.filters(subject, predicate, object, kind),
+            which=questions.which(which),
             min_similarity=min_similarity,
             explain=explain,
         )
@@ -224,14 +223,11 @@ class FactStore(Verbs):
         valid_at: InstantLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
-        subject: str | None = None,
-        predicate: str | None = None,
-        object: str | None = None,
-        kind: str | None = None,
         limit: int = 1_000,
         after: FactLike | None = None,
         explain: bool = False,
         basis: Basis | str | None = None,
+        **which: Unpack[Which],
     ) -> Answer:
         """Every fact believed at a point, unranked: by the start of its validity, then stamp, then id.
 
@@ -242,7 +238,7 @@ class FactStore(Verbs):
         if basis is not None:
             return self._ask_again(questions.again(basis, "facts"))
         asked = questions.facts(
-            filters=questions.filters(subject, predicate, object, kind),
+            which=questions.which(which),
             limit=limit,
             after=after,
             explain=explain,

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import Range
 
 from supersede import queries
 from supersede.errors import FactNotFound
-from supersede.facts.rows import Key, RankedRow, ReasonRow
+from supersede.facts.rows import Key, KnownRow, RankedRow, ReasonRow
 from supersede.models import Edge, Fact, Filters, Related
 from supersede.periods import Period
 from supersede.queries import Question, Scope
@@ -30,10 +30,10 @@ def any_known(connection: sa.Connection, scope: Scope) -> bool:
 
 def known_facts(
     connection: sa.Connection, scope: Scope, *, filters: Filters, valid_at: datetime
-) -> list[tuple[Key, bool]]:
-    """Keys of all facts known by then within the filters, and whether each is current."""
+) -> list[KnownRow]:
+    """All facts known by then within the filters, in the order of an unranked answer."""
     rows = connection.execute(queries.known_facts(scope, filters=filters, valid_at=valid_at))
-    return [((row[0], row[1]), row[2]) for row in rows]
+    return [KnownRow((row[0], row[1]), row[2], row[3]) for row in rows]
 
 
 def ranked(
@@ -52,7 +52,9 @@ def ranked(
     for size in _PAGES:
         rows = connection.execute(statement.offset(offset).limit(size)).all()
         yield [
-            RankedRow((row[0], row[1]), row[2], None if row[3] is None else float(row[3]), float(row[4]))
+            RankedRow(
+                (row[0], row[1]), row[2], None if row[3] is None else float(row[3]), float(row[4]), row[5]
+            )
             for row in rows
         ]
         if size is None or len(rows) < size:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 
-from supersede.models import WithheldReason
+from supersede.models import Trust, WithheldReason
 
 Key = tuple[str, UUID]
 """Namespace and id of a fact."""
@@ -40,6 +40,14 @@ class Head(NamedTuple):
     first: datetime | None
 
 
+class KnownRow(NamedTuple):
+    """One fact that was known, whether it is current, and its trust."""
+
+    key: Key
+    current: bool
+    trust: Trust
+
+
 class RankedRow(NamedTuple):
     """One fact in the order of its score."""
 
@@ -47,6 +55,7 @@ class RankedRow(NamedTuple):
     current: bool
     similarity: float | None
     score: float
+    trust: Trust
 
 
 class ReasonRow(NamedTuple):

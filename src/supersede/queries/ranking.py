@@ -25,13 +25,13 @@ FULL_MATCH = 0.0607927
 
 
 def known_facts(scope: Scope, *, filters: Filters, valid_at: datetime) -> Statement:
-    """Every fact known by then within the filters: its key, and whether it is current.
+    """Every fact known by then within the filters: its key, whether it is current, its trust.
 
     Ordered by the start of the current period, then stamp, namespace and id.
     """
     rows = scope.rows()
     return (
-        sa.select(fact.c.namespace, fact.c.fact_id, fact_version.c.fact_id.is_not(None))
+        sa.select(fact.c.namespace, fact.c.fact_id, fact_version.c.fact_id.is_not(None), fact.c.trust)
         .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
         .where(*matches(filters))
         .order_by(
@@ -68,7 +68,7 @@ class Question:
 def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: datetime) -> Statement:
     """Every known fact that matches the question, current or not, best first, ranked exactly.
 
-    Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits). A fact
+    Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits), trust. A fact
     with a vector matches if its cosine reaches the floor; one without, if any word does.
     """
     rows = scope.rows()
@@ -87,6 +87,7 @@ def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: date
             fact_version.c.fact_id.is_not(None),
             cosine.label("similarity"),
             score,
+            fact.c.trust,
         )
         .select_from(_with_vectors(rows, question).outerjoin(fact_version, current(rows, valid_at)))
         .where(

@@ -63,6 +63,8 @@ def matches(filters: Filters) -> list[sa.ColumnElement[bool]]:
         conditions.append(fact.c.object_key == fold(filters.object))
     if filters.kind is not None:
         conditions.append(fact.c.kind == filters.kind)
+    if filters.where is not None:
+        conditions.append(fact.c.data.contains(sa.cast(filters.where, pg.JSONB)))
     return conditions
 
 
