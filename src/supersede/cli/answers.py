@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from supersede.cli.ending import in_options
 from supersede.cli.printing import console, line, moment, name, plain
 from supersede.models import Answer, Edge, Fact, WithheldFact
 from supersede.periods import Period
@@ -45,9 +45,7 @@ def print_answer(found: Answer, *, title: str, hint: bool = True) -> None:
     if found.withheld_facts:
         out.print(_withheld(found.withheld_facts))
     if found.notice:
-        out.print(
-            Text(_on_the_command_line(plain(found.notice)), style="magenta"), soft_wrap=not out.is_terminal
-        )
+        out.print(Text(in_options(plain(found.notice)), style="magenta"), soft_wrap=not out.is_terminal)
 
 
 def _point(found: Answer) -> str:
@@ -58,18 +56,6 @@ def _point(found: Answer) -> str:
     if found.valid_at == found.known_at:
         return "now"
     return f"valid at {moment(found.valid_at)}, as known now"
-
-
-def _on_the_command_line(notice: str) -> str:
-    """A notice names arguments and methods; here they are options and commands."""
-    said = re.sub(r'pass (\w+)="([^"]*)"', lambda m: f"give --{m[1].replace('_', '-')} {m[2]}", notice)
-    for python, shell in (
-        ("use replay()", "use `supersede import`"),
-        ("pass after= the last id", "give --after and the last id"),
-        ("fill_embeddings()", "`supersede embed`"),
-    ):
-        said = said.replace(python, shell)
-    return said
 
 
 def _counts(found: Answer) -> str:

@@ -22,6 +22,13 @@ _ADVICE: dict[type[errors.SupersedeError], str] = {
     errors.PrivilegeMissing: "ask the owner for the role it needs, or use another --url",
 }
 
+_IN_OPTIONS = {
+    "over_trust=True": "--over-trust",
+    "use replay()": "use `supersede import`",
+    "pass after= the last id": "give --after and the last of these",
+    "fill_embeddings()": "`supersede embed`",
+}
+
 # Most messages about the server do; those about a connection only say what happened.
 _SAYS_WHAT_TO_DO = re.compile(r"must|give|set |see |pip install|try again")
 
@@ -49,6 +56,18 @@ def ending(run: Callable[[], Any], session: Session) -> int:
     return status
 
 
+def in_options(text: str) -> str:
+    """A message of the store as the command line says it: arguments and methods as options and commands."""
+    said = re.sub(
+        r'(pass )?\b(valid_at|known_at|as_of|out_of_order|if_not_current)="([^"]*)"',
+        lambda m: f"{'give ' if m[1] else ''}--{m[2].replace('_', '-')} {m[3]}",
+        text,
+    )
+    for python, shell in _IN_OPTIONS.items():
+        said = said.replace(python, shell)
+    return said
+
+
 def stop_printing() -> None:
     """Send what is still to be printed nowhere: the reader of our output has gone.
 
@@ -65,7 +84,7 @@ def _usage(error: Any) -> str:  # noqa: ANN401 - see above
 
 def _advised(error: errors.SupersedeError) -> str:
     """The error's message, with what to do where that is not in it."""
-    said = error.message
+    said = in_options(error.message)
     if isinstance(error, errors.SchemaOutOfDate) and "supersede init" not in said:
         return f"{said}; on the command line: `supersede init`"
     if type(error) is errors.ServerUnavailable and not _SAYS_WHAT_TO_DO.search(said):

@@ -27,10 +27,16 @@ PIPE_WIDTH = 200
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command, whose exit status tells of it; rich would exit by itself."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Where results go: as wide as the terminal, or as ``COLUMNS`` says."""
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPE_WIDTH
-    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    return _Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
 
 
 def as_json(value: BaseModel | dict[str, Any] | list[Any]) -> None:
@@ -128,7 +134,7 @@ def embedded(count: int) -> None:
 
 def imported(counts: dict[str, int], source: str) -> None:
     """What an import did."""
-    said = f"{source}: {counts['recorded']:,} events recorded"
+    said = f"{source}: {counts['recorded']:,} event{'' if counts['recorded'] == 1 else 's'} recorded"
     if counts["repeated"]:
         said += f", {counts['repeated']:,} were there already"
     if counts["unembedded"]:

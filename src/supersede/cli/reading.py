@@ -62,7 +62,7 @@ def facts(
     ] = None,
     after: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="The next page: the last id of this one.", show_default=False),
+        typer.Option(metavar="FACT", help="The next page: the last fact of this one.", show_default=False),
     ] = None,
     basis: options.Basis = None,
     brief: options.Brief = False,  # noqa: FBT002
@@ -73,6 +73,8 @@ def facts(
     if (again := options.read_basis(basis)) is not None:
         said = _only_basis(again, said)
     with session.open() as store, waiting("reading"):
+        if after is not None:
+            said["after"] = store.get(after).id
         found = store.facts(**said)
     return _report(session, found, title=_title(found), brief=brief)
 

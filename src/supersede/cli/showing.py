@@ -37,3 +37,5 @@ def demo(session: Session) -> None:
         return
     for each in asked:
         print_answer(each.answer, title=each.query, hint=False)
+    name = opened.store.namespace
+    print(f'Ask it yourself: supersede --namespace {name} ask "IPv6 specification" --as-of 2016-01-01')
