@@ -25,7 +25,7 @@ SHARED = Path(__file__).parents[2] / "shared" / "conformance"
 
 def load_cases() -> list[Case]:
     cases: list[Case] = []
-    for path in sorted(HERE.glob("*.json")):
+    for path in sorted(HERE.rglob("*.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
         cases.extend(found if isinstance(found, list) else [found])
     return cases
@@ -199,6 +199,8 @@ def by_verb(store: FactStore, event: Event) -> Recorded:
             return store.retract(arguments.pop("ref"), **arguments)
         case "cite":
             return store.cite(arguments.pop("ref"), **arguments)
+        case "reinstate":
+            return store.reinstate(arguments.pop("ref"), **arguments)
         case "declare_predicate":
             return store.declare_predicate(arguments.pop("name"), **arguments)
     raise AssertionError(event["op"])
@@ -217,7 +219,7 @@ def test_the_verbs_do_what_replay_does(bench: Bench, verb_bench: Bench, case: Ca
 
 
 def test_all_cases_are_there() -> None:
-    assert (len(CASES), sum(len(case["asks"]) for case in CASES)) == (73, 629)
+    assert (len(CASES), sum(len(case["asks"]) for case in CASES)) == (76, 636)
     assert len({case["name"] for case in CASES}) == len(CASES)
 
 
