@@ -55,20 +55,29 @@ def cosine(a: Vector | None, b: Vector | None) -> float | None:
 
 
 def join_groups(groups: list[Group], candidate: Candidate, *, limit: int, threshold: float) -> bool:
-    """Put a candidate into the first group that says the same, else let it lead one of its own.
+    """Put a candidate into the groups that say the same, else let it lead one of its own.
 
     It joins where it repeats some member and contradicts none: one wording may lie too far from the
-    leader's while it lies near another's, and no chain of small steps may end in a contradiction.
+    leader's while it lies near another's, and no chain of small steps may end in a contradiction. Groups
+    that it joins become one, where they do not contradict each other.
 
     :param threshold: the cosine from which two claims may be one.
     :returns: False where it would be leader ``limit + 1``: the answer is complete before it.
     """
-    for group in groups:
-        if not any(apart(member, candidate) for member in group.members) and any(
+    joined: Group | None = None
+    for group in list(groups):
+        if any(apart(member, candidate) for member in group.members) or not any(
             alike(member, candidate, threshold=threshold) for member in group.members
         ):
-            group.members.append(candidate)
-            return True
+            continue
+        if joined is None:
+            joined = group
+        elif not any(apart(a, b) for a in joined.members for b in group.members):
+            joined.members.extend(group.members)
+            groups.remove(group)
+    if joined is not None:
+        joined.members.append(candidate)
+        return True
     if len(groups) == limit:
         return False
     groups.append(Group([candidate]))

@@ -41,8 +41,9 @@ _SESSION = {
     # Exact answers come in one order from every plan; JIT costs more than it saves at this size.
     "jit": "off",
 }
-_SET_LOCAL = sa.text("select " + ", ".join(f"set_config('{k}', '{v}', true)" for k, v in _SESSION.items()))
-_SET_PATH = sa.text("select set_config('search_path', :path, true)")
+_SETTINGS = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in _SESSION.items())
+_SET_LOCAL = sa.text(f"select {_SETTINGS}")
+_SET_ALL = sa.text(f"select {_SETTINGS}, set_config('search_path', :path, true)")
 
 # All of these mean: somebody else was faster; nothing was changed.
 _CONFLICT_STATES = {"23P01", "40P01", "40001", "55P03"}
@@ -95,12 +96,15 @@ def _prepare_sessions(engine: sa.Engine) -> None:
     known_path: list[str] = []
 
     def set_session(connection: sa.Connection) -> None:
-        connection.execute(_SET_LOCAL)
-        path, complete = (known_path[0], True) if known_path else search_path(connection)
-        if complete and not known_path:
-            # Only once all extensions are there: during init they are still being made.
-            known_path.append(path)
-        connection.execute(_SET_PATH, {"path": path})
+        if not known_path:
+            connection.execute(_SET_LOCAL)
+            path, complete = search_path(connection)
+            if complete:
+                # Only once all extensions are there: during init they are still being made.
+                known_path.append(path)
+        else:
+            path = known_path[0]
+        connection.execute(_SET_ALL, {"path": path})
 
     sa.event.listen(engine, "begin", set_session)
 

@@ -26,7 +26,7 @@ from supersede.reads import now
 def present(connection: sa.Connection, namespace: str) -> tuple[Scope, datetime]:
     """Everything a namespace holds, and now."""
     heads = facts.heads(connection, [namespace], own=namespace)
-    at = now(heads, facts.clock(connection))
+    at = now(heads, facts.state(connection)[0])
     head = heads[namespace].last
     return (Scope([namespace], [head], [head]) if head else Scope([], [], [])), at
 

@@ -100,11 +100,11 @@ def init(engine: sa.Engine, *, text_search: str = "english") -> list[str]:
     with engine.begin() as connection:
         connection.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": _INIT_LOCK})
         db.check_server(connection)
-        _create_extensions(connection)
         revision = current_revision(connection)
         if revision is not None and revision > HEAD_REVISION:
             raise SchemaOutOfDate(_newer(revision))
         connection.execute(sa.text(f"create schema if not exists {SCHEMA}"))
+        _create_extensions(connection)
         if revision == HEAD_REVISION:
             prepare_session(connection)
             apply_sql(connection)
@@ -135,10 +135,14 @@ def downgrade(connection: sa.Connection, revision: str) -> None:
 
 
 def _create_extensions(connection: sa.Connection) -> None:
+    # Said, since under our search path they would land in pg_catalog. One that is there stays where it is.
+    home = connection.execute(
+        sa.text("select coalesce(quote_ident(to_regnamespace('public')::text), :own)"), {"own": SCHEMA}
+    ).scalar_one()
     for name in db.EXTENSIONS:
         try:
             with connection.begin_nested():
-                connection.execute(sa.text(f"create extension if not exists {name}"))
+                connection.execute(sa.text(f"create extension if not exists {name} schema {home}"))
         except sa.exc.DBAPIError as error:
             raise ServerUnsupported(
                 f"extension {name} could not be created: {_first_line(error)}; install it on the "

@@ -33,18 +33,12 @@ def now(heads: Mapping[str, Head], clock: datetime) -> datetime:
     return max([clock, *(head.last for head in heads.values() if head.last is not None)])
 
 
-def points(
-    connection: sa.Connection,
-    heads: Mapping[str, Head],
-    *,
-    valid_at: datetime | None,
-    known_at: datetime | None,
-) -> tuple[datetime, datetime]:
+def points(present: datetime, said: Point) -> tuple[datetime, datetime]:
     """The point of the two times that a question is about; what is not said is the present.
 
     :raises InvalidInstant: for a ``known_at`` that has not come yet.
     """
-    present = now(heads, facts.clock(connection))
+    valid_at, known_at = said
     if known_at is not None and known_at > present:
         raise InvalidInstant(
             f"known_at {format_instant(known_at)} lies in the future: what will be known then is not "
@@ -92,13 +86,14 @@ def ask(
     :raises InvalidInstant: for a ``known_at`` that has not come yet.
     """
     heads = facts.heads(connection, names, own=own)
-    valid_at, known_at = points(connection, heads, valid_at=point[0], known_at=point[1])
+    clock, text_search = facts.state(connection)
+    valid_at, known_at = points(now(heads, clock), point)
     basis = Basis(
         heads={name: head.last for name, head in heads.items()},
         valid_at=valid_at,
         known_at=known_at,
         known_at_said=point[1] is not None,
-        text_search=facts.text_search(connection),
+        text_search=text_search,
         **asked,
     )
     return answer(connection, basis, {name: head.first for name, head in heads.items()})
@@ -131,7 +126,9 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
     groups: list[answering.Group] = []
     dead: dict[Key, float] = {}
     distrusted: dict[Key, float] = {}
+    order: dict[str, int] = {}
     for row, candidate in _in_order(connection, scope, question, basis):
+        order[str(row.key[1])] = len(order)
         if candidate is None:
             dead[row.key] = row.score
         elif not answering.trusted(row.trust, basis.min_trust):
@@ -149,7 +146,7 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
         *(fact for group in groups for fact in answering.duplicates_of(group)),
         *_unembedded(connection, scope, question, basis),
     ]
-    withheld.sort(key=lambda fact: (-(fact.score or 0.0), fact.id))
+    withheld.sort(key=lambda fact: order.get(fact.id, len(order)))
     return _finish(
         connection,
         basis,
@@ -311,12 +308,12 @@ def _explained(
             for row in rows
         ]
     replaced = facts.taken_by(connection, scope, rows, valid_at=basis.valid_at)
-    loaded = facts.load(connection, scope, keys, valid_at=basis.valid_at, space_id=None)
+    titles = facts.titles(connection, scope, keys)
     return [
         WithheldFact(
             id=str(row.key[1]),
-            ref=loaded[row.key].ref,
-            claim=loaded[row.key].claim,
+            ref=titles[row.key][0],
+            claim=titles[row.key][1],
             reason=row.reason,
             score=scores.get(row.key),
             superseded_by=tuple(replaced.get(row.key, ())),

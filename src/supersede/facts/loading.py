@@ -150,7 +150,7 @@ def resolve(connection: sa.Connection, name: str, wanted: str) -> Key:
 def refs(connection: sa.Connection, scope: Scope, ids: Sequence[UUID]) -> dict[Key, list[str]]:
     """The refs of facts, first given first."""
     found: dict[Key, list[str]] = defaultdict(list)
-    for row in connection.execute(queries.refs(scope, ids)):
+    for row in connection.execute(queries.refs(scope, ids)) if ids else ():
         found[row[0], row[1]].append(row[2])
     return found
 
@@ -175,9 +175,6 @@ def load(
     if not keys:
         return {}
     ids = list({key[1] for key in keys})
-    evidence: dict[Key, list[Any]] = defaultdict(list)
-    for row in connection.execute(queries.sources(scope, ids)):
-        evidence[row.namespace, row.fact_id].append(row)
     up: dict[Key, dict[UUID, Any]] = defaultdict(dict)
     for row in connection.execute(queries.edges(scope, ids, side="new")):
         known = up[row.namespace, row.new_fact_id].get(row.old_fact_id)
@@ -192,12 +189,21 @@ def load(
         *{n for new in amended.values() for n in new},
     ]
     names = refs(connection, scope, [*ids, *others])
-    own_source = newest_own_sources(connection, scope, others)
-    truncated = {
-        (row.namespace, row.fact_id)
-        for row in connection.execute(queries.vectors(scope, ids, space_id))
-        if row.truncated
-    }
+    evidence: dict[Key, list[Any]] = defaultdict(list)
+    own_source: dict[Key, str] = {}
+    for row in connection.execute(queries.sources(scope, [*ids, *others])):
+        evidence[row.namespace, row.fact_id].append(row)
+        if row.inherited_from is None:
+            own_source.setdefault((row.namespace, row.fact_id), row.source_uri)
+    truncated = (
+        set()
+        if space_id is None
+        else {
+            (row.namespace, row.fact_id)
+            for row in connection.execute(queries.vectors(scope, ids, space_id))
+            if row.truncated
+        }
+    )
     loaded = {}
     for row in connection.execute(queries.details(scope, ids, valid_at=valid_at)):
         key = (row.namespace, row.fact_id)
@@ -218,7 +224,7 @@ def load(
             asserted=row.asserted_at,
             recorded=row.stamp,
             confirmed=next((e.asserted_at for e in evidence[key] if e.asserted_at), None),
-            source=own[0].source_uri if own else None,
+            source=own_source.get(key),
             sources=tuple(ordered),
             trust=row.trust,
             supersedes=tuple(
@@ -238,13 +244,18 @@ def load(
     return loaded
 
 
-def newest_own_sources(connection: sa.Connection, scope: Scope, ids: Sequence[UUID]) -> dict[Key, str]:
-    """Per fact the newest source of its own."""
-    found: dict[Key, str] = {}
-    for row in connection.execute(queries.sources(scope, ids)):
-        if row.inherited_from is None:
-            found.setdefault((row.namespace, row.fact_id), row.source_uri)
-    return found
+def titles(
+    connection: sa.Connection, scope: Scope, keys: Sequence[Key]
+) -> dict[Key, tuple[str | None, str | None]]:
+    """What a person calls facts: the first ref and the claim of each."""
+    if not keys:
+        return {}
+    ids = [key[1] for key in keys]
+    names = refs(connection, scope, ids)
+    rows = connection.execute(
+        sa.select(fact.c.namespace, fact.c.fact_id, fact.c.claim).where(fact.c.fact_id.in_(ids))
+    )
+    return {(row[0], row[1]): (_first(names, (row[0], row[1])), row[2]) for row in rows}
 
 
 def _first(names: Mapping[Key, list[str]], key: Key) -> str | None:

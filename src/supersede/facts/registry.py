@@ -56,15 +56,10 @@ def register_space(
     return space
 
 
-def clock(connection: sa.Connection) -> datetime:
-    """The database's time."""
-    found: datetime = connection.execute(queries.clock()).scalar_one()
-    return found
-
-
-def text_search(connection: sa.Connection) -> str:
-    """The text-search configuration chosen at init."""
-    return str(connection.execute(queries.text_search()).scalar_one())
+def state(connection: sa.Connection) -> tuple[datetime, str]:
+    """The database's time, and the text-search configuration chosen at init."""
+    row = connection.execute(queries.state()).one()
+    return row[0], str(row[1])
 
 
 def heads(connection: sa.Connection, names: Sequence[str], *, own: str | None) -> dict[str, Head]:

@@ -26,9 +26,8 @@ from supersede.queries.ranking import (
     unembedded,
 )
 from supersede.queries.registry import (
-    clock,
     heads,
-    text_search,
+    state,
     unfilled,
 )
 from supersede.queries.scope import (
@@ -40,7 +39,6 @@ __all__ = [
     "Question",
     "Scope",
     "any_known",
-    "clock",
     "details",
     "edges",
     "heads",
@@ -50,7 +48,7 @@ __all__ = [
     "refs",
     "resolve",
     "sources",
-    "text_search",
+    "state",
     "unembedded",
     "unfilled",
     "vectors",

@@ -69,7 +69,8 @@ def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: date
     """Every known fact that matches the question, current or not, best first, ranked exactly.
 
     Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits), trust. A fact
-    with a vector matches if its cosine reaches the floor; one without, if any word does.
+    with a vector matches if its cosine reaches the floor or it holds every word of the question; one
+    without, if it holds any.
     """
     rows = scope.rows()
     cosine, coverage = _cosine(question), _coverage(question)
@@ -92,7 +93,10 @@ def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: date
         .select_from(_with_vectors(rows, question).outerjoin(fact_version, current(rows, valid_at)))
         .where(
             *matches(filters),
-            sa.case((cosine.is_not(None), cosine >= question.min_similarity), else_=coverage > 0),
+            sa.case(
+                (cosine.is_not(None), sa.or_(cosine >= question.min_similarity, _every_word(question))),
+                else_=coverage > 0,
+            ),
         )
         .order_by(score.desc(), fact.c.stamp.desc(), fact.c.namespace, fact.c.fact_id)
     )
@@ -144,6 +148,17 @@ def _coverage(question: Question) -> sa.ColumnElement[float]:
         )
     ).scalar_subquery()
     return sa.func.coalesce(sa.func.least(1.0, sa.func.ts_rank(fact.c.search, words) / FULL_MATCH), 0.0)
+
+
+def _every_word(question: Question) -> sa.ColumnElement[bool]:
+    # A question of one or two words lies far from every sentence: asked for "hybrid", all claims that
+    # hold the word were below the floor.
+    words = sa.select(
+        sa.func.plainto_tsquery(
+            sa.cast(sa.literal(question.text_search), pg.REGCONFIG), sa.literal(question.query)
+        )
+    ).scalar_subquery()
+    return fact.c.search.op("@@")(words)
 
 
 def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetime) -> sa.TextualSelect:

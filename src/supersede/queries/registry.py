@@ -17,9 +17,12 @@ from supersede.schema import (
 )
 
 
-def clock() -> Statement:
-    """The database's time."""
-    return sa.select(sa.func.supersede.clock(type_=INSTANT))
+def state() -> Statement:
+    """The database's time, and the text-search configuration that was chosen at init."""
+    return sa.select(
+        sa.func.supersede.clock(type_=INSTANT),
+        sa.select(sa.cast(configuration.c.text_search, sa.Text)).scalar_subquery(),
+    )
 
 
 def heads(names: Sequence[str]) -> Statement:
@@ -32,11 +35,6 @@ def heads(names: Sequence[str]) -> Statement:
     return sa.select(namespace.c.namespace, namespace.c.head, first).where(
         namespace.c.namespace.in_(list(names))
     )
-
-
-def text_search() -> Statement:
-    """The text-search configuration that was chosen at init."""
-    return sa.select(sa.cast(configuration.c.text_search, sa.Text))
 
 
 def unfilled(name: str, space_id: int) -> Statement:
