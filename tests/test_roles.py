@@ -128,7 +128,7 @@ def test_importers_do_not_go_behind_the_ledger(database: str, as_role: AsRole) -
 
 @pytest.mark.parametrize("key", ["recorded_at", "id"])
 def test_nobody_sets_system_time_through_a_verb(database: str, as_role: AsRole, key: str) -> None:
-    """PITFALLS 10."""
+    """Transaction time is the store's alone."""
     before = dump(database)
     event = f'{{"claim": "old news", "{key}": "1999-01-01"}}'
     with psycopg.connect(as_role("supersede_writer")) as connection:
@@ -169,7 +169,7 @@ def test_the_list_of_tables_is_complete(database: str) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_no_role_touches_a_row_by_itself(database: str, as_role: AsRole, role: str) -> None:
-    """PITFALLS 10 and 137: every way around the verbs, for every table, is refused."""
+    """Every way around the verbs, for every table, is refused."""
     before = dump(database)
     allowed = []
     with psycopg.connect(as_role(role), autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""The schema in the database: reversible, as the metadata and the page say, by the rules of DESIGN 10."""
+"""The schema in the database: reversible, as the metadata and the page say, fit to be distributed."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_no_change_escapes_the_page(database: str, change: str) -> None:
     assert catalog(database) != before
 
 
-# --- the rules of DESIGN 10: what it takes to be distributed by namespace
+# --- what it takes to be distributed by namespace
 
 
 def test_nothing_happens_by_triggers(database: str) -> None:

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 QUESTION = "how do we do retrieval?"
 OPPOSITE = "Retrieval is not hybrid: dated facts + reranker"
 
-# DESIGN.md, section 5, as it is printed there.
+# The answer as it was designed, to the letter.
 DESIGNED = """\
 {
   "as_of": "2026-07-24T00:00:00Z",
@@ -119,6 +119,8 @@ def test_no_order_of_the_echoes_changes_what_is_shown(light_store: FactStore) ->
     "question",
     [
         "what is our retrieval",
+        "which retrieval do we use",
+        "hybrid",
         "how does retrieval work today?",
         "Retrieval is hybrid: dated facts + reranker",
     ],

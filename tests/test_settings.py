@@ -108,7 +108,7 @@ def test_the_driver_gets_what_libpq_would_make_of_the_url(given, arguments):
 
 
 BAD_URLS = [
-    "postgresql://u:s3cret%zz@h/d",  # PITFALLS 136
+    "postgresql://u:s3cret%zz@h/d",
     "postgresql://u:s3cret%@h/d",
     "postgresql://u:s3cret%00@h/d",
     "postgresql://u:s3cret%ff@h/d",

@@ -1,0 +1,176 @@
+"""Groups of facts that say the same, and what an answer says about itself; no database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from supersede import answering
+from supersede.answering import Candidate, Group
+from supersede.models import Basis, Edge, Fact, Withheld
+
+DAY = datetime(2026, 7, 24, tzinfo=UTC)
+
+
+def candidate(
+    claim: str,
+    angle: float | None = 0.0,
+    *,
+    keys: tuple[str | None, str | None, str | None] = (None, None, None),
+    **fact: object,
+) -> Candidate:
+    """A fact whose vector points at an angle in degrees: 20 apart is a cosine of .94, 40 of .77."""
+    radians = None if angle is None else np.deg2rad(angle)
+    vector = None if radians is None else np.array([np.cos(radians), np.sin(radians)], dtype=np.float32)
+    parts = {"id": claim, "namespace": "n", "kind": "fact", "recorded": DAY, "trust": "extracted", **fact}
+    return Candidate(Fact(claim=claim, **parts), *keys, vector)
+
+
+def grouped(candidates: list[Candidate], limit: int = 10) -> list[set[str]]:
+    groups: list[Group] = []
+    for each in candidates:
+        if not answering.join_groups(groups, each, limit=limit, threshold=0.92):
+            break
+    return [{member.fact.claim for member in group.members} for group in groups]
+
+
+NEAR, BETWEEN, FAR = (
+    candidate("the search is hybrid", 0),
+    candidate("our search is hybrid", 20),
+    candidate("search is hybrid here", 40),
+)
+
+
+@pytest.mark.parametrize("order", permutations([NEAR, BETWEEN, FAR]))
+def test_what_a_restatement_lies_between_becomes_one_group_in_any_order(order: tuple[Candidate, ...]) -> None:
+    assert len(grouped(list(order))) == 1
+
+
+def test_two_that_no_restatement_joins_stay_two() -> None:
+    assert len(grouped([NEAR, FAR])) == 2
+
+
+@pytest.mark.parametrize("order", permutations(["the port is 5432", "the port is 5433", "the port"]))
+def test_a_vague_claim_between_two_values_does_not_make_them_one(order: tuple[str, ...]) -> None:
+    groups = grouped([candidate(claim) for claim in order])
+    assert not [group for group in groups if {"the port is 5432", "the port is 5433"} <= group]
+
+
+def test_given_subjects_that_differ_never_say_the_same() -> None:
+    one = candidate("Requirements for hosts", keys=("rfc 1122", None, None))
+    other = candidate("Requirements for hosts", keys=("rfc 1123", None, None))
+    unnamed = candidate("Requirements for hosts")
+    assert len(grouped([one, other])) == 2
+    assert len(grouped([one, unnamed])) == 1
+
+
+def test_one_slot_with_two_objects_never_says_the_same() -> None:
+    one = candidate("Acme is in Rome", keys=("acme", "hq", "rome"))
+    other = candidate("Acme is in Rome!", keys=("acme", "hq", "oslo"))
+    assert len(grouped([one, other])) == 2
+
+
+def test_one_statement_in_other_words_says_the_same_however_far_its_vector() -> None:
+    one = candidate("Acme is in Rome", 0, keys=("acme", "hq", "rome"))
+    other = candidate("Rome hosts the Acme headquarters", 90, keys=("acme", "hq", "rome"))
+    assert len(grouped([one, other])) == 1
+
+
+def test_equal_claims_need_no_vector() -> None:
+    assert len(grouped([candidate("Queue is Kafka.", None), candidate("queue  is kafka", None)])) == 1
+
+
+def test_the_answer_is_complete_before_one_leader_too_many() -> None:
+    claims = [candidate(f"fact number {n}", 30.0 * n) for n in range(4)]
+    assert len(grouped(claims, limit=3)) == 3
+
+
+def test_a_group_is_shown_by_a_decision_then_by_trust_then_by_sources_then_the_newest() -> None:
+    edge = Edge(id="old", reason="change")
+    echo = candidate("echo", sources=("a", "b", "c"), trust="verbatim")
+    decision = candidate("decision", supersedes=(edge,), trust="summary")
+    assert answering.shown(Group([echo, decision])) is decision
+    assert answering.shown(Group([candidate("low", trust="summary"), echo])) is echo
+    poor = candidate("poor", sources=("a",), trust="verbatim")
+    assert answering.shown(Group([poor, echo])) is echo
+    newer = candidate("newer", recorded=DAY.replace(year=2027))
+    assert answering.shown(Group([candidate("older"), newer])) is newer
+    assert answering.shown(Group([candidate("b"), candidate("a")])).fact.id == "a"
+
+
+def test_a_shown_fact_says_where_it_was_restated() -> None:
+    decision = candidate("decision", supersedes=(Edge(id="old", reason="change"),), ref="adr/1")
+    echo = candidate("echo", source="chat/1")
+    group = Group([echo, decision])
+    assert [(r.id, r.source) for r in answering.entry(group).restated] == [("echo", "chat/1")]
+    (behind,) = answering.duplicates_of(group)
+    assert (behind.id, behind.reason, behind.duplicate_of.ref) == ("echo", "near_duplicate", "adr/1")
+
+
+@pytest.mark.parametrize(
+    ("answered", "withheld", "recorded", "expected"),
+    [
+        (True, 0, True, "answered"),
+        (False, 2, True, "all_withheld"),
+        (False, 0, True, "nothing_matched"),
+        (False, 0, False, "nothing_recorded"),
+    ],
+)
+def test_the_four_endings_are_never_confused(
+    answered: bool, withheld: int, recorded: bool, expected: str
+) -> None:
+    counts = Withheld(superseded=withheld)
+    assert answering.outcome(answered=answered, withheld=counts, recorded=recorded) == expected
+
+
+@pytest.mark.parametrize(
+    ("trust", "at_least", "expected"),
+    [("summary", None, True), ("summary", "extracted", False), ("verbatim", "extracted", True)],
+)
+def test_trust_has_an_order(trust: str, at_least: str | None, expected: bool) -> None:
+    assert answering.trusted(trust, at_least) is expected
+
+
+def basis(**fields: object) -> Basis:
+    asked = {
+        "question": "ask",
+        "heads": {"n": DAY},
+        "valid_at": DAY,
+        "known_at": DAY,
+        "limit": 10,
+        "text_search": "english",
+    }
+    return Basis(**{**asked, **fields})
+
+
+def test_a_plain_answer_needs_no_notice() -> None:
+    said = answering.notice(basis(), outcome="answered", withheld=Withheld(), firsts={"n": DAY})
+    assert said is None
+
+
+def test_a_notice_says_what_was_clamped_missing_or_left_out() -> None:
+    later = DAY.replace(year=2027)
+    clamped = answering.notice(
+        basis(known_at=later, known_at_said=True),
+        outcome="answered",
+        withheld=Withheld(unembedded=3),
+        firsts={"n": DAY},
+        more=2,
+    )
+    assert "between 2026-07-24 and 2027-07-24" in clamped
+    assert "3 current fact(s) have no vector" in clamped
+    assert "2 more fact(s)" in clamped
+    silent = answering.notice(
+        basis(no_vector="no embedder"), outcome="all_withheld", withheld=Withheld(expired=1), firsts={}
+    )
+    assert "1 expired" in silent
+    assert "no embedder" in silent
+
+
+def test_a_cosine_is_rounded_so_that_machines_agree() -> None:
+    one, other = candidate("a", 0.0).vector, candidate("b", 23.07391807).vector
+    assert answering.cosine(one, other) == round(answering.cosine(one, other), 6)
+    assert answering.cosine(one, None) is None
