@@ -5,13 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from supersede import adapters
 from supersede.demo_data import rfc_events
-from supersede.errors import FactNotFound
+from supersede.errors import FactNotFound, OutOfOrder, RefConflict
 from supersede.models import Answer
 from supersede.periods import parse_instant
 from supersede.ports import Embedder
@@ -90,7 +89,7 @@ class Demo:
         """Replay what is missing, with its vectors; an interrupted run goes on where it stopped.
 
         :returns: how many events were replayed.
-        :raises SupersedeError: if the namespace holds what is not the demo's, or the store fails.
+        :raises OutOfOrder, RefConflict: if the namespace holds what is not the demo's.
         """
         done = 0
 
@@ -107,6 +106,10 @@ class Demo:
         self._ticks, self._report = 0, report
         try:
             self.store.replay(self._events, progress=batch)
+        except (OutOfOrder, RefConflict) as error:
+            raise type(error)(
+                f"namespace {self.store.namespace!r} holds what is not the demo's; give the name of a new one"
+            ) from error
         finally:
             self._report = lambda: None
         self._events = []
@@ -144,7 +147,7 @@ class Demo:
 
 def _light_embedder(progress: Callable[[int], None]) -> Embedder | None:
     """The light embedder, which says how far it is; None where it is not installed."""
-    if adapters.default() is None or find_spec("onnxruntime") is None:
+    if adapters.default() is None:
         return None
     from supersede.adapters.minilm import MiniLMEmbedder
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.ending import in_options
-from supersede.cli.printing import console, line, moment, name, plain
+from supersede.cli.printing import console, line, moment, name, paragraph, plain
 from supersede.models import Answer, Edge, Fact, WithheldFact
 from supersede.periods import Period
 
@@ -31,9 +31,7 @@ def print_answer(found: Answer, *, title: str, hint: bool = True) -> None:
     :param hint: whether to say how to see what was withheld.
     """
     out = console()
-    out.print(
-        Text.assemble((line(title), "bold"), ("  " + _point(found), "cyan")), soft_wrap=not out.is_terminal
-    )
+    paragraph(out, Text.assemble((line(title), "bold"), ("  " + _point(found), "cyan")))
     if found.facts:
         widths = _widths(found.facts, out.width)
         out.print(_table(found.facts, widths) if widths else _lines(found.facts))
@@ -45,7 +43,7 @@ def print_answer(found: Answer, *, title: str, hint: bool = True) -> None:
     if found.withheld_facts:
         out.print(_withheld(found.withheld_facts))
     if found.notice:
-        out.print(Text(in_options(plain(found.notice)), style="magenta"), soft_wrap=not out.is_terminal)
+        paragraph(out, Text(in_options(plain(found.notice)), style="magenta"))
 
 
 def _point(found: Answer) -> str:
@@ -90,7 +88,8 @@ def _widths(facts: Sequence[Fact], width: int) -> _Widths | None:
     supersedes = longest((_edges(fact.supersedes) for fact in facts), "supersedes")
     source = min(longest((_source(fact) for fact in facts), "source"), _SOURCE)
     claim = width - _FRAME - number - asserted - valid - supersedes - source
-    return _Widths(number, claim, asserted, valid, source, supersedes) if claim >= _CLAIM else None
+    enough = claim >= max(_CLAIM, *(cell_len(name(fact)) for fact in facts))
+    return _Widths(number, claim, asserted, valid, source, supersedes) if enough else None
 
 
 def _table(facts: Sequence[Fact], widths: _Widths) -> Table:

@@ -23,7 +23,7 @@ _ADVICE: dict[type[errors.SupersedeError], str] = {
 }
 
 _IN_OPTIONS = {
-    "over_trust=True": "--over-trust",
+    "pass over_trust": "give --over-trust",
     "use replay()": "use `supersede import`",
     "pass after= the last id": "give --after and the last of these",
     "fill_embeddings()": "`supersede embed`",

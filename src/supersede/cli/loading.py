@@ -63,10 +63,10 @@ def import_events(
         session.open() as store,
         counting(f"replaying {source}", unit="events") as show,
     ):
-        for batch in _batches(lines, source):
-            for result in _replay(store, batch, source, out_of_order):
+        for batch, before in _batches(lines, source):
+            for result in _replay(store, batch, source, before=before, out_of_order=out_of_order):
                 counts["repeated" if result.repeated else "recorded"] += 1
-                counts["unembedded"] += result.embedded is False and not result.repeated
+                counts["unembedded"] += result.created and result.embedded is False and not result.repeated
             counts["events"] += len(batch)
             show(counts["events"])
     from supersede.cli import printing
@@ -119,8 +119,8 @@ def _events(lines: Iterable[bytes], source: str) -> Iterator[Line]:
         yield Line(number, event)
 
 
-def _batches(lines: Iterable[bytes], source: str) -> Iterator[list[Line]]:
-    """The events in lists that are each recorded in one transaction.
+def _batches(lines: Iterable[bytes], source: str) -> Iterator[tuple[list[Line], int]]:
+    """The events in lists that are each recorded in one transaction, with the last line before each.
 
     :raises InvalidInput: naming the line that holds no event, and what is recorded by then.
     """
@@ -133,11 +133,13 @@ def _batches(lines: Iterable[bytes], source: str) -> Iterator[list[Line]]:
             raise _placed(error, error.message, done) from error
         if not batch:
             return
-        yield batch
+        yield batch, done
         done = batch[-1].number
 
 
-def _replay(store: FactStore, batch: list[Line], source: str, out_of_order: OutOfOrder) -> list[Recorded]:
+def _replay(
+    store: FactStore, batch: list[Line], source: str, *, before: int, out_of_order: OutOfOrder
+) -> list[Recorded]:
     """Replay one transaction's worth of events.
 
     :raises SupersedeError: what the failing event raised, with the line it stands on.
@@ -147,13 +149,13 @@ def _replay(store: FactStore, batch: list[Line], source: str, out_of_order: OutO
     except SupersedeError as error:
         position = error.details.get("position")
         if position is None:
-            raise _placed(error, error.message, batch[0].number - 1) from error
+            raise _placed(error, error.message, before) from error
         number, event = batch[position - 1]
         # The store counts within the batch; who wrote the file counts its lines.
         message = error.message.removeprefix(f"event {position} ").removeprefix(
             f"({event.get('op')} {event.get('ref') or event.get('by') or ''}): "
         )
-        raise _placed(error, f"{source}, line {number}: {message}", batch[0].number - 1) from error
+        raise _placed(error, f"{source}, line {number}: {message}", before) from error
 
 
 def _placed(error: SupersedeError, message: str, done: int) -> SupersedeError:

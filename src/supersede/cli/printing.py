@@ -39,6 +39,11 @@ def console() -> Console:
     return _Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
 
 
+def paragraph(out: Console, text: Text) -> None:
+    """Print a text, in lines as wide as the terminal, or in one where nobody looks on."""
+    out.print(text, soft_wrap=not out.is_terminal and not os.environ.get("COLUMNS"))
+
+
 def as_json(value: BaseModel | dict[str, Any] | list[Any]) -> None:
     """One JSON document: on one line for a program, indented for a person."""
     plain = value if isinstance(value, dict | list) else value.model_dump(mode="json")
@@ -94,7 +99,7 @@ def recorded(result: Recorded) -> None:
         out.print(Text(f"  amends {name(other)}"))
     for given in result.given_back:
         out.print(Text(f"  gives back to {name(given)}: {_spans(given.valid)}"))
-    if result.embedded is False:
+    if result.created and result.embedded is False and not result.repeated:
         out.print(Text("  without a vector: words alone will find it", style="yellow"))
     if result.truncated:
         out.print(Text("  longer than its model reads: its vector knows the beginning", style="yellow"))

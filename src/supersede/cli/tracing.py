@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from supersede.cli.printing import console, line, name, plain, span
+from supersede.cli.printing import console, line, name, paragraph, plain, span
 from supersede.models import Evidence, Fact, History, HistoryEdge, Lineage, LineageFact
 from supersede.periods import Period, format_short
 
@@ -22,7 +22,7 @@ _DEEPEST_INDENT = 8
 def print_history(found: History) -> None:
     """The fact, its versions as rectangles of the two times, its sources and its edges."""
     out = console()
-    out.print(_head(found.fact))
+    paragraph(out, _head(found.fact))
     versions = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="dim", leading=1)
     for heading in ("valid", "known", "opened by", "closed by"):
         versions.add_column(heading, overflow="fold")
@@ -47,7 +47,7 @@ def print_history(found: History) -> None:
 def print_lineage(found: Lineage) -> None:
     """The facts up and down the chain, each below the one it is next to."""
     out = console()
-    out.print(_head(found.fact))
+    paragraph(out, _head(found.fact))
     for label, facts in (("superseded by", found.descendants), ("supersedes", found.ancestors)):
         if facts:
             out.print(Text(f"\n{label}", style="bold"))
@@ -57,7 +57,7 @@ def print_lineage(found: Lineage) -> None:
         out.print("It supersedes nothing, and nothing supersedes it.")
 
 
-def _head(fact: Fact) -> RenderableType:
+def _head(fact: Fact) -> Text:
     now = f"valid {span(fact.valid)}" if fact.valid else "not valid now"
     return Text.assemble((name(fact), "bold"), f"  {plain(fact.claim)}  ", (now, "cyan"))
 
