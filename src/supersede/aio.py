@@ -273,6 +273,7 @@ class AsyncFactStore(AsyncVerbs):
         namespaces: Sequence[str] | None = None,
         top_k: int = 10,
         min_similarity: float | None = None,
+        lineage_credit: float = 0.9,
         explain: bool = False,
         basis: Basis | str | None = None,
         **which: Unpack[Which],
@@ -285,6 +286,7 @@ class AsyncFactStore(AsyncVerbs):
             top_k=top_k,
             which=questions.which(which),
             min_similarity=min_similarity,
+            lineage_credit=lineage_credit,
             explain=explain,
         )
         question = await asyncio.to_thread(self._embedding.complete, asked)

@@ -69,8 +69,9 @@ class Fact(Frozen):
     ``valid`` is the period that holds the instant asked about (None where there is none), ``asserted``
     when its source asserted it, ``recorded`` when this store first held it, ``confirmed`` the newest
     date of its evidence, ``source`` the newest of its own evidence, ``sources`` all, newest first.
-    ``similarity`` is the cosine to the question, ``score`` what it was ranked by, ``truncated`` whether
-    the claim is longer than its embedder reads.
+    ``similarity`` is the cosine to the question, ``score`` what it was ranked by, ``via`` the fact it
+    superseded that the question's words fit better, ``truncated`` whether the claim is longer than its
+    embedder reads.
     """
 
     claim: str
@@ -178,6 +179,7 @@ class Basis(Frozen):
     min_trust: Trust | None = None
     cosine_weight: float = 0.8
     coverage_weight: float = 0.2
+    lineage_credit: float = 0.9
     min_similarity: float | None = None
     near_duplicate: float | None = None
     text_search: str

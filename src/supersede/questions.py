@@ -110,19 +110,30 @@ def again(basis: Basis | str, question: str, query: str | None = None) -> Basis:
     return found
 
 
-def ask(query: str | None, *, top_k: int, which: Asked, min_similarity: float | None, explain: bool) -> Asked:
+def ask(
+    query: str | None,
+    *,
+    top_k: int,
+    which: Asked,
+    min_similarity: float | None,
+    lineage_credit: float,
+    explain: bool,
+) -> Asked:
     """The fields of a basis that an ``ask`` brings; its vector and space are still to be added.
 
     :raises InvalidInput: for what cannot be asked.
     """
     if min_similarity is not None and not 0 <= min_similarity <= 1:
         raise InvalidInput("min_similarity must lie between 0 and 1")
+    if not 0 <= lineage_credit <= 1:
+        raise InvalidInput("lineage_credit must lie between 0 and 1")
     return {
         "question": "ask",
         "query": text(query, "query"),
         "limit": whole(top_k, "top_k"),
         **which,
         "min_similarity": min_similarity,
+        "lineage_credit": lineage_credit,
         "explain": explain,
     }
 

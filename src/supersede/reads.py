@@ -16,6 +16,7 @@ from supersede.models import (
     Basis,
     Fact,
     Ranking,
+    Related,
     Verification,
     WithheldFact,
     WithheldReason,
@@ -241,6 +242,7 @@ def _question(basis: Basis, space: facts.Space | None) -> Question:
         cosine_weight=basis.cosine_weight,
         coverage_weight=basis.coverage_weight,
         min_similarity=(DEFAULT_MIN_SIMILARITY if basis.min_similarity is None else basis.min_similarity),
+        lineage_credit=basis.lineage_credit,
     )
 
 
@@ -255,14 +257,22 @@ def _candidates(
     loaded = facts.load(connection, scope, keys, valid_at=basis.valid_at, space_id=space_id)
     folded = facts.folded(connection, keys)
     stored = facts.vectors(connection, scope, keys, space_id)
-    return {
-        row.key: answering.Candidate(
-            loaded[row.key].model_copy(update={"similarity": row.similarity, "score": row.score}),
-            *folded[row.key],
-            stored.get(row.key),
+    names = facts.refs(connection, scope, [row.via for row in rows if row.via])
+    candidates = {}
+    for row in rows:
+        fact = loaded[row.key].model_copy(
+            update={
+                "similarity": row.similarity,
+                "score": row.score,
+                "via": _related(names, (row.key[0], row.via)) if row.via else None,
+            }
         )
-        for row in rows
-    }
+        candidates[row.key] = answering.Candidate(fact, *folded[row.key], stored.get(row.key))
+    return candidates
+
+
+def _related(names: Mapping[Key, Sequence[str]], key: Key) -> Related:
+    return Related(id=str(key[1]), ref=next(iter(names.get(key, ())), None))
 
 
 def _unembedded(

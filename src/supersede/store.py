@@ -186,6 +186,7 @@ class FactStore(Verbs):
         namespaces: Sequence[str] | None = None,
         top_k: int = 10,
         min_similarity: float | None = None,
+        lineage_credit: float = 0.9,
         explain: bool = False,
         basis: Basis | str | None = None,
         **which: Unpack[Which],
@@ -197,6 +198,8 @@ class FactStore(Verbs):
         :param known_at: what was known by then; else now. Nothing learnt later shows, in no count.
         :param top_k: how many distinct facts.
         :param min_similarity: floor of the cosine, 0 to 1; else the embedding space's.
+        :param lineage_credit: the share of an old fact's score that what superseded it gets: asked in
+            yesterday's words, answered with today's fact. 0 switches it off.
         :param explain: list the withheld facts, and what replaced each.
         :param basis: ask this again instead; the same basis gives the same answer.
         :param which: filters, see :class:`supersede.questions.Which`.
@@ -211,6 +214,7 @@ class FactStore(Verbs):
             top_k=top_k,
             which=questions.which(which),
             min_similarity=min_similarity,
+            lineage_credit=lineage_credit,
             explain=explain,
         )
         point = questions.point(as_of, valid_at, known_at)

@@ -53,7 +53,12 @@ def ranked(
         rows = connection.execute(statement.offset(offset).limit(size)).all()
         yield [
             RankedRow(
-                (row[0], row[1]), row[2], None if row[3] is None else float(row[3]), float(row[4]), row[5]
+                key=(row[0], row[1]),
+                current=row[2],
+                similarity=None if row[3] is None else float(row[3]),
+                score=float(row[4]),
+                trust=row[5],
+                via=row[6],
             )
             for row in rows
         ]

@@ -56,6 +56,7 @@ class RankedRow(NamedTuple):
     similarity: float | None
     score: float
     trust: Trust
+    via: UUID | None
 
 
 class ReasonRow(NamedTuple):

@@ -18,6 +18,7 @@ from supersede.schema import (
     embedding,
     fact,
     fact_version,
+    supersedes,
 )
 
 # ts_rank of a text that holds the only lexeme of a question: the unit of coverage.
@@ -54,6 +55,7 @@ class Question:
     """What facts are ranked by: the words, the vector of a space, the weights and the floor.
 
     ``vector`` is the text form that pgvector reads. ``space_id`` None: no vectors are looked at.
+    ``lineage_credit`` is the share of an old fact's score that what superseded it gets; 0: none.
     """
 
     query: str
@@ -63,15 +65,59 @@ class Question:
     cosine_weight: float
     coverage_weight: float
     min_similarity: float
+    lineage_credit: float
 
 
 def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: datetime) -> Statement:
     """Every known fact that matches the question, current or not, best first, ranked exactly.
 
-    Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits), trust. A fact
-    with a vector matches if its cosine reaches the floor or it holds every word of the question; one
-    without, if it holds any.
+    Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits), trust, and
+    the id of the fact whose score it has where that is one it superseded. A fact with a vector matches
+    if its cosine reaches the floor or it holds every word of the question; one without, if it holds any;
+    any, if one it superseded does.
     """
+    own = _own_scores(scope, question, filters=filters, valid_at=valid_at)
+    if question.lineage_credit == 0:
+        return (
+            sa.select(
+                own.c.namespace,
+                own.c.fact_id,
+                own.c.is_current,
+                own.c.similarity,
+                own.c.score,
+                own.c.trust,
+                sa.cast(sa.null(), sa.Uuid).label("via"),
+            )
+            .where(own.c.passes)
+            .order_by(own.c.score.desc(), own.c.stamp.desc(), own.c.namespace, own.c.fact_id)
+        )
+    inherited = _inherited(scope, own)
+    credit = sa.func.round(sa.cast(question.lineage_credit * inherited.c.score, sa.Numeric), 6)
+    own_score = sa.case((own.c.passes, own.c.score), else_=0)
+    score = sa.func.greatest(own_score, credit).label("score")
+    return (
+        sa.select(
+            own.c.namespace,
+            own.c.fact_id,
+            own.c.is_current,
+            own.c.similarity,
+            score,
+            own.c.trust,
+            sa.case((credit > own_score, inherited.c.source_id)).label("via"),
+        )
+        .select_from(
+            own.outerjoin(
+                inherited,
+                sa.and_(inherited.c.namespace == own.c.namespace, inherited.c.fact_id == own.c.fact_id),
+            )
+        )
+        .where(sa.or_(own.c.passes, inherited.c.source_id.is_not(None)))
+        .order_by(score.desc(), own.c.stamp.desc(), own.c.namespace, own.c.fact_id)
+    )
+
+
+def _own_scores(scope: Scope, question: Question, *, filters: Filters, valid_at: datetime) -> sa.CTE:
+    """Every known fact within the filters, by its own words and vector alone."""
     rows = scope.rows()
     cosine, coverage = _cosine(question), _coverage(question)
     score = sa.func.round(
@@ -80,25 +126,64 @@ def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: date
             sa.Numeric,
         ),
         6,
-    ).label("score")
+    )
+    passes = sa.case(
+        (cosine.is_not(None), sa.or_(cosine >= question.min_similarity, _every_word(question))),
+        else_=coverage > 0,
+    )
     return (
         sa.select(
             fact.c.namespace,
             fact.c.fact_id,
-            fact_version.c.fact_id.is_not(None),
-            cosine.label("similarity"),
-            score,
+            fact.c.stamp,
             fact.c.trust,
+            fact_version.c.fact_id.is_not(None).label("is_current"),
+            cosine.label("similarity"),
+            score.label("score"),
+            passes.label("passes"),
         )
         .select_from(_with_vectors(rows, question).outerjoin(fact_version, current(rows, valid_at)))
-        .where(
-            *matches(filters),
-            sa.case(
-                (cosine.is_not(None), sa.or_(cosine >= question.min_similarity, _every_word(question))),
-                else_=coverage > 0,
-            ),
+        .where(*matches(filters))
+        .cte("own_scores")
+    )
+
+
+def _inherited(scope: Scope, own: sa.CTE) -> sa.Subquery:
+    """Per fact the best own score among those it superseded, directly or through others, as known."""
+    rows = scope.rows()
+    edge = sa.and_(
+        supersedes.c.namespace == rows.c.namespace,
+        supersedes.c.stamp <= rows.c.known_at,
+        supersedes.c.reason != "amendment",
+    )
+    reach = (
+        sa.select(
+            supersedes.c.namespace,
+            supersedes.c.new_fact_id.label("fact_id"),
+            own.c.fact_id.label("source_id"),
+            own.c.score,
         )
-        .order_by(score.desc(), fact.c.stamp.desc(), fact.c.namespace, fact.c.fact_id)
+        .join(rows, edge)
+        .join(
+            own,
+            sa.and_(own.c.namespace == supersedes.c.namespace, own.c.fact_id == supersedes.c.old_fact_id),
+        )
+        .where(own.c.passes)
+        .cte("reach", recursive=True)
+    )
+    reach = reach.union(
+        sa.select(supersedes.c.namespace, supersedes.c.new_fact_id, reach.c.source_id, reach.c.score)
+        .join(rows, edge)
+        .join(
+            reach,
+            sa.and_(reach.c.namespace == supersedes.c.namespace, reach.c.fact_id == supersedes.c.old_fact_id),
+        )
+    )
+    return (
+        sa.select(reach.c.namespace, reach.c.fact_id, reach.c.source_id, reach.c.score)
+        .ext(pg.distinct_on(reach.c.namespace, reach.c.fact_id))
+        .order_by(reach.c.namespace, reach.c.fact_id, reach.c.score.desc(), reach.c.source_id)
+        .subquery("inherited")
     )
 
 
