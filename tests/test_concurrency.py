@@ -91,11 +91,14 @@ def test_of_two_successors_at_the_same_moment_one_wins(database: str, stores: li
 def test_the_loser_leaves_no_trace(database: str, stores: list[FactStore]) -> None:
     stores[0].remember("claim", ref="old")
     outcomes = at_once(
-        *(lambda s=s: s.supersede("old", s.actor, ref=s.actor, sources=[s.actor]) for s in stores)
+        *(
+            lambda s=s: s.supersede("old", "new", ref=f"ref of {s.actor}", sources=[f"source of {s.actor}"])
+            for s in stores
+        )
     )
     (winner,) = [outcome.ref for outcome in outcomes if not isinstance(outcome, Exception)]
-    loser = "two" if winner == "one" else "one"
-    assert loser not in str(dump(database))
+    loser = {"ref of one": "two", "ref of two": "one"}[winner]
+    assert f"of {loser}" not in str(dump(database))
     assert query(database, "select count(*) from supersede.operation") == [(2,)]
     assert query(database, "select count(*) from supersede.fact") == [(2,)]
 
