@@ -23,6 +23,7 @@ from supersede.models import (
     Answer,
     Basis,
     Cardinality,
+    Diff,
     Fact,
     History,
     Lineage,
@@ -319,6 +320,17 @@ class AsyncFactStore(AsyncVerbs):
     async def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
         return await db.read_async(self._engine, lambda c: reads.verify(c, answer))
+
+    async def diff(
+        self,
+        known_from: InstantLike,
+        known_to: InstantLike | None = None,
+        *,
+        valid_at: InstantLike | None = None,
+    ) -> Diff:
+        """What this namespace believed otherwise at one instant than at an earlier one."""
+        asked = questions.diff(known_from, known_to, valid_at)
+        return await db.read_async(self._engine, lambda c: histories.diff(c, self.namespace, **asked))
 
     async def get(self, fact: FactLike) -> Fact:
         """One fact by its id or ref, as believed now."""

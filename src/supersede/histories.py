@@ -8,7 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from supersede import facts, queries
+from supersede.errors import InvalidPeriod
 from supersede.models import (
+    Change,
+    Diff,
+    Edge,
     Evidence,
     Fact,
     History,
@@ -20,7 +24,7 @@ from supersede.models import (
 )
 from supersede.periods import Period
 from supersede.queries import Scope
-from supersede.reads import now
+from supersede.reads import now, points
 
 
 def present(connection: sa.Connection, namespace: str) -> tuple[Scope, datetime]:
@@ -129,3 +133,62 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
         ancestors=walk(down=False),
         descendants=walk(down=True),
     )
+
+
+def diff(
+    connection: sa.Connection,
+    namespace: str,
+    *,
+    known_from: datetime,
+    known_to: datetime | None,
+    valid_at: datetime | None,
+) -> Diff:
+    """What was believed otherwise at ``known_to`` (else now) than at ``known_from``.
+
+    :raises InvalidInstant: for a ``known_to`` in the future.
+    :raises InvalidPeriod: if ``known_to`` does not come after ``known_from``.
+    """
+    scope, at = present(connection, namespace)
+    _, until = points(at, (None, known_to))
+    if known_from >= until:
+        raise InvalidPeriod("known_to must come after known_from")
+    rows = [
+        row
+        for row in connection.execute(queries.changes(namespace, known_from, until))
+        if valid_at is None or any(valid_at in _period(r) for r in (*row.gained, *row.lost))
+    ]
+    ids = [row.fact_id for row in rows]
+    names = facts.refs(connection, scope, ids)
+    by: dict[Any, list[Edge]] = {}
+    if ids:
+        edges = [
+            edge
+            for edge in connection.execute(queries.edges(scope, ids, side="old"))
+            if known_from < edge.stamp <= until and edge.taken
+        ]
+        others = facts.refs(connection, scope, [edge.new_fact_id for edge in edges])
+        for edge in edges:
+            new = others.get((namespace, edge.new_fact_id), ())
+            by.setdefault(edge.old_fact_id, []).append(
+                Edge(id=str(edge.new_fact_id), ref=next(iter(new), None), reason=edge.reason)
+            )
+    return Diff(
+        known_from=known_from,
+        known_to=until,
+        valid_at=valid_at,
+        changes=tuple(
+            Change(
+                id=str(row.fact_id),
+                ref=next(iter(names.get((namespace, row.fact_id), ())), None),
+                claim=row.claim,
+                gained=tuple(_period(r) for r in row.gained),
+                lost=tuple(_period(r) for r in row.lost),
+                superseded_by=tuple(by.get(row.fact_id, ())),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _period(value: Any) -> Period:  # noqa: ANN401 - a range of the driver
+    return Period(value.lower, value.upper)

@@ -343,6 +343,24 @@ class Lineage(Frozen):
         return tuple(fact for fact in self.descendants if fact.depth == 1)
 
 
+class Change(Related):
+    """How belief in one fact differs between two instants: validity it gained, validity it lost."""
+
+    claim: str | None = None
+    gained: tuple[Period, ...] = ()
+    lost: tuple[Period, ...] = ()
+    superseded_by: tuple[Edge, ...] = ()
+
+
+class Diff(Frozen):
+    """What changed in belief after ``known_from``, up to and including ``known_to``; by first change."""
+
+    known_from: Instant
+    known_to: Instant
+    valid_at: Instant | None = None
+    changes: tuple[Change, ...] = ()
+
+
 class Verification(Frozen):
     """What asking an answer again gave.
 

@@ -156,3 +156,17 @@ def facts(
         **which,
         "explain": explain,
     }
+
+
+def diff(
+    known_from: InstantLike, known_to: InstantLike | None, valid_at: InstantLike | None
+) -> dict[str, Any]:
+    """The instants between which belief is compared, and the one that it is about.
+
+    :raises InvalidInstant: for what is no instant.
+    """
+    return {
+        "known_from": parse_instant(known_from, "known_from"),
+        "known_to": None if known_to is None else parse_instant(known_to, "known_to"),
+        "valid_at": None if valid_at is None else parse_instant(valid_at, "valid_at"),
+    }

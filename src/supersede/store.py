@@ -16,6 +16,7 @@ from supersede.events import FactLike
 from supersede.models import (
     Answer,
     Basis,
+    Diff,
     Fact,
     History,
     Lineage,
@@ -253,6 +254,23 @@ class FactStore(Verbs):
         """Ask an answer's basis again and say whether the answer is the same."""
         with db.reading(self._engine) as connection:
             return reads.verify(connection, answer)
+
+    def diff(
+        self,
+        known_from: InstantLike,
+        known_to: InstantLike | None = None,
+        *,
+        valid_at: InstantLike | None = None,
+    ) -> Diff:
+        """What this namespace believed otherwise at one instant than at an earlier one.
+
+        :param known_to: else now.
+        :param valid_at: only what concerns this instant.
+        :raises InvalidPeriod: if ``known_to`` does not come after ``known_from``.
+        """
+        asked = questions.diff(known_from, known_to, valid_at)
+        with db.reading(self._engine) as connection:
+            return histories.diff(connection, self.namespace, **asked)
 
     def get(self, fact: FactLike) -> Fact:
         """One fact by its id or ref, as believed now.

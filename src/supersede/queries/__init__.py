@@ -7,6 +7,7 @@ the head itself. It enters each statement as rows, so one plan serves any number
 from __future__ import annotations
 
 from supersede.queries.detail import (
+    changes,
     details,
     edges,
     refs,
@@ -39,6 +40,7 @@ __all__ = [
     "Question",
     "Scope",
     "any_known",
+    "changes",
     "details",
     "edges",
     "heads",

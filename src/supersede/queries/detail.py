@@ -7,9 +7,11 @@ from datetime import datetime
 from uuid import UUID
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
 
 from supersede.queries.scope import Scope, Statement, current, known
 from supersede.schema import (
+    INSTANT,
     embedding,
     evidence,
     fact,
@@ -133,6 +135,42 @@ def resolve(name: str, wanted: str) -> Statement:
         return by_ref
     by_id = sa.select(fact.c.fact_id).where(fact.c.namespace == name, fact.c.fact_id == fact_id)
     return sa.union_all(by_id, by_ref).limit(1)  # type: ignore[return-value]
+
+
+def changes(name: str, known_from: datetime, known_to: datetime) -> sa.TextualSelect:
+    """Facts whose validity was believed otherwise at the second instant than at the first.
+
+    Rows: fact id, claim, validity gained, validity lost; by the stamp of the first change between.
+    """
+    return (
+        sa.text(
+            """
+            with held as (
+                select v.fact_id,
+                       coalesce(range_agg(v.valid_time) filter (
+                           where v.tx_time @> cast(:known_from as timestamptz)), '{}') as before,
+                       coalesce(range_agg(v.valid_time) filter (
+                           where v.tx_time @> cast(:known_to as timestamptz)), '{}') as after,
+                       min(case when lower(v.tx_time) > :known_from then lower(v.tx_time)
+                                else upper(v.tx_time) end) as since
+                from supersede.fact_version v
+                where v.namespace = :namespace
+                  and v.tx_time && tstzrange(:known_from, :known_to, '[]')
+                group by v.fact_id)
+            select f.fact_id, f.claim, held.after - held.before as gained, held.before - held.after as lost
+            from held
+            join supersede.fact f on f.namespace = :namespace and f.fact_id = held.fact_id
+            where held.before <> held.after
+            order by held.since, f.fact_id
+            """
+        )
+        .bindparams(
+            sa.bindparam("known_from", known_from, INSTANT),
+            sa.bindparam("known_to", known_to, INSTANT),
+            sa.bindparam("namespace", name),
+        )
+        .columns(fact_id=sa.Uuid, claim=sa.Text, gained=pg.TSTZMULTIRANGE, lost=pg.TSTZMULTIRANGE)
+    )
 
 
 def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
