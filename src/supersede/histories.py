@@ -97,8 +97,10 @@ def history(connection: sa.Connection, namespace: str, wanted: str) -> History:
             )
             for row in sorted(evidence, key=lambda row: (row.stamp, row.source_uri))
         ),
-        supersedes=tuple(edge(row, row.old_fact_id) for row in up),
-        superseded_by=tuple(edge(row, row.new_fact_id) for row in down),
+        supersedes=tuple(edge(r, r.old_fact_id) for r in up if r.reason != "amendment"),
+        superseded_by=tuple(edge(r, r.new_fact_id) for r in down if r.reason != "amendment"),
+        amends=tuple(edge(r, r.old_fact_id) for r in up if r.reason == "amendment"),
+        amended_by=tuple(edge(r, r.new_fact_id) for r in down if r.reason == "amendment"),
     )
 
 

@@ -304,6 +304,8 @@ class History(Frozen):
     evidence: tuple[Evidence, ...]
     supersedes: tuple[HistoryEdge, ...] = ()
     superseded_by: tuple[HistoryEdge, ...] = ()
+    amends: tuple[HistoryEdge, ...] = ()
+    amended_by: tuple[HistoryEdge, ...] = ()
 
 
 class HistoryEdge(Edge):

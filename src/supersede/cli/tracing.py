@@ -33,10 +33,10 @@ def print_history(found: History) -> None:
     out.print(versions)
     for label, lines in (
         ("sources", [_evidence(each) for each in found.evidence]),
-        ("supersedes", [_edge(each) for each in found.supersedes if each.reason != "amendment"]),
-        ("superseded by", [_edge(each) for each in found.superseded_by if each.reason != "amendment"]),
-        ("amends", [_amendment(each) for each in found.supersedes if each.reason == "amendment"]),
-        ("amended by", [_amendment(each) for each in found.superseded_by if each.reason == "amendment"]),
+        ("supersedes", [_edge(each) for each in found.supersedes]),
+        ("superseded by", [_edge(each) for each in found.superseded_by]),
+        ("amends", [_amendment(each) for each in found.amends]),
+        ("amended by", [_amendment(each) for each in found.amended_by]),
     ):
         if lines:
             out.print(Text(label, style="bold"))
