@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import make_url
 
 from databases import dump, execute, query, set_clock
 from fakes import BagOfWords, Down
@@ -154,7 +155,7 @@ def test_a_store_whose_engine_takes_snapshots_refuses_to_write(store: FactStore,
 def test_a_store_does_not_depend_on_the_default_isolation_of_the_database(
     server_url: str, database: str, level: str
 ) -> None:
-    name = database.rpartition("/")[2]
+    name = make_url(database).database
     execute(server_url, f"alter database \"{name}\" set default_transaction_isolation = '{level}'")
     assert query(database, "show default_transaction_isolation") == [(level,)]
     with FactStore.open(database) as store:

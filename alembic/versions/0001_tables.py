@@ -60,7 +60,7 @@ create table supersede.namespace (
     constraint namespace_name check (octet_length(namespace) between 1 and 255),
     constraint namespace_head_bounds check (head {_INSTANT}))
 """,
-    """
+    f"""
 create table supersede.fact (
     namespace text collate "C" not null,
     fact_id uuid not null,
@@ -83,7 +83,8 @@ create table supersede.fact (
     constraint fact_claim_size check (octet_length(claim) between 1 and 200000),
     constraint fact_key_size check (
         octet_length(subject_key) <= 1000 and octet_length(predicate_key) <= 1000),
-    constraint fact_kind_size check (octet_length(kind) between 1 and 255))
+    constraint fact_kind_size check (octet_length(kind) between 1 and 255),
+    constraint fact_asserted_at_bounds check (asserted_at {_INSTANT}))
 """,
     "create index fact_stamp_idx on supersede.fact (namespace, stamp)",
     "create index fact_subject_idx on supersede.fact (namespace, subject_key, predicate_key)",
@@ -158,7 +159,7 @@ create table supersede.supersedes (
         reason <> 'amendment' or isempty(taken)))
 """,
     "create index supersedes_old_idx on supersede.supersedes (namespace, old_fact_id, stamp)",
-    """
+    f"""
 create table supersede.evidence (
     namespace text collate "C" not null,
     fact_id uuid not null,
@@ -169,7 +170,8 @@ create table supersede.evidence (
     constraint evidence_pkey primary key (namespace, fact_id, source_uri, stamp),
     constraint evidence_fact_fkey foreign key (namespace, fact_id)
         references supersede.fact (namespace, fact_id),
-    constraint evidence_source_size check (octet_length(source_uri) between 1 and 2000))
+    constraint evidence_source_size check (octet_length(source_uri) between 1 and 2000),
+    constraint evidence_asserted_at_bounds check (asserted_at {_INSTANT}))
 """,
     "create index evidence_source_idx on supersede.evidence (namespace, source_uri)",
     """

@@ -46,8 +46,8 @@ begin
         p_event, 'reason', array['change', 'correction', 'refinement', 'duplicate']);
     perform supersede.check_choice(p_event, 'if_not_current', array['link', 'refuse']);
     perform supersede.check_choice(p_event, 'cardinality', array['one', 'many']);
-    if octet_length((p_event -> 'data')::text) > 65536 then
-        perform supersede.fail('SU013', 'data is meant to be small: at most 64 KiB of JSON');
+    if p_event ? 'data' then
+        perform supersede.check_data(p_event -> 'data');
     end if;
     if octet_length(p_event ->> 'claim') > 200000 then
         perform supersede.fail('SU013', 'a claim is one statement: at most 200,000 bytes');

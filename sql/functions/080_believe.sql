@@ -32,7 +32,8 @@ begin
                array_agg(p.region) filter (where p.action = 'cut') as regions,
                array_agg(p.fact_id order by p.region) filter (where p.action = 'hold') as holders,
                coalesce(range_agg(p.region) filter (where p.action = 'hold'), '{}') as held,
-               array_agg(p.fact_id) filter (where p.reason in ('refinement', 'duplicate')) as inherit
+               array_agg(p.fact_id) filter (
+                   where p.action = 'cut' and p.reason in ('refinement', 'duplicate')) as inherit
         into v_plan
         from supersede.plan_cuts(p_fact, v_slot, p_period, p_olds, p_reason) as p;
         v_gaps := v_gaps - v_plan.held;

@@ -1,8 +1,8 @@
--- Whether a fact was retracted after a stamp and is not believed again.
+-- Whether a fact was retracted after a stamp.
 create or replace function supersede.retracted_since(p_namespace text, p_fact_id uuid, p_stamp timestamptz)
 returns boolean
 language sql stable
-return isempty(supersede.held(p_namespace, p_fact_id)) and exists (
+return exists (
     select from supersede.fact_version v
     join supersede.operation o on o.namespace = v.namespace and o.stamp = upper(v.tx_time)
     where not v.is_open and v.namespace = p_namespace and v.fact_id = p_fact_id

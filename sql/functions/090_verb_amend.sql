@@ -29,6 +29,13 @@ begin
         perform supersede.fail('SU006', format(
             '%s would amend itself', supersede.name_of(p_namespace, v_fact_id)));
     end if;
+    if exists (
+        select from jsonb_array_elements(v_result -> 'supersedes') as cut
+        where (cut ->> 'id')::uuid = any (v_olds))
+    then
+        perform supersede.fail('SU013', 'this would take validity from what it amends, since both stand in '
+            'one slot with different values; use supersede, or leave out subject and predicate');
+    end if;
     insert into supersede.supersedes (namespace, new_fact_id, old_fact_id, reason, taken, stamp)
     select p_namespace, v_fact_id, o, 'amendment', '{}', p_stamp from unnest(v_olds) as o;
     return v_result || jsonb_build_object('amends', (

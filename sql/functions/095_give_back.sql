@@ -15,12 +15,16 @@ declare
     v_given jsonb := '[]';
 begin
     for v_edge in
-        select s.old_fact_id, max(s.stamp) as stamp,
-               range_agg(t) * p_held as taken
-        from supersede.supersedes s, unnest(s.taken) as t
+        -- Each taking by its own stamp; what a newer one of the pair took is that one's to give back.
+        select s.old_fact_id, s.stamp,
+               (s.taken - coalesce((
+                    select range_agg(t) from supersede.supersedes newer, unnest(newer.taken) as t
+                    where newer.namespace = s.namespace and newer.new_fact_id = s.new_fact_id
+                      and newer.old_fact_id = s.old_fact_id and newer.stamp > s.stamp), '{}'))
+               * p_held as taken
+        from supersede.supersedes s
         where s.namespace = p_namespace and s.new_fact_id = p_fact_id and s.reason <> 'amendment'
-        group by s.old_fact_id
-        order by max(s.stamp) desc, s.old_fact_id
+        order by s.stamp desc, s.old_fact_id
     loop
         select * into v_old from supersede.fact f
         where f.namespace = p_namespace and f.fact_id = v_edge.old_fact_id;

@@ -6,9 +6,7 @@ returns jsonb
 language plpgsql
 as $$
 declare
-    v_event jsonb := (
-        select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(p_event)
-        where jsonb_typeof(value) <> 'null');
+    v_event jsonb := supersede.object_of(p_event);
     v_verb text := v_event ->> 'op';
     v_digest text := supersede.digest(v_event - 'handle' - 'recorded_at');
     v_handle text := v_event ->> 'handle';

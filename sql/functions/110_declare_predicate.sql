@@ -7,7 +7,7 @@ as $$
 begin
     perform supersede.refuse_recorded_at(event);
     return supersede.record_event(
-        namespace, event || '{"op": "declare_predicate"}', null, null, false, actor, false, 'refuse');
+        namespace, supersede.object_of(event) || '{"op": "declare_predicate"}', null, null, false, actor, false, 'refuse');
 end
 $$;
 

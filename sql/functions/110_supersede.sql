@@ -8,7 +8,7 @@ as $$
 begin
     perform supersede.refuse_recorded_at(event);
     return supersede.record_event(
-        namespace, event || '{"op": "supersede"}', embedding, space_id, truncated, actor, false, 'refuse');
+        namespace, supersede.object_of(event) || '{"op": "supersede"}', embedding, space_id, truncated, actor, false, 'refuse');
 end
 $$;
 

@@ -178,7 +178,7 @@ class AsyncFactStore(AsyncVerbs):
             return cls(
                 engine,
                 namespace=events.text(namespace or settings.namespace, "namespace"),
-                actor=actor or settings.actor,
+                actor=events.actor(actor, settings.actor),
                 embedding=Embedding.choose(embedder, spaces),
             )
         except BaseException:
@@ -214,7 +214,7 @@ class AsyncFactStore(AsyncVerbs):
     @asynccontextmanager
     async def transaction(self, *, actor: str | None = None) -> AsyncIterator[AsyncTransaction]:
         """Several verbs as one: all are recorded when the block ends, or none where it raises."""
-        writer = self._writer._replace(actor=actor or self.actor)
+        writer = self._writer._replace(actor=events.actor(actor, self.actor))
         with db.translated_errors():
             async with self._engine.begin() as connection:
                 transaction = AsyncTransaction(connection, writer)
@@ -253,16 +253,22 @@ class AsyncFactStore(AsyncVerbs):
 
     async def fill_embeddings(self, *, progress: Progress | None = None) -> int:
         """Compute the vectors that this namespace's facts lack."""
-        filled = 0
-        while missing := await db.read_async(self._engine, lambda c: bulk.missing(c, self._writer)):
-            rows = await asyncio.to_thread(self._embedding.rows, missing)
+        filled, after = 0, None
+        while True:
+            missing = await db.read_async(
+                self._engine,
+                lambda connection, after=after: bulk.missing(connection, self._writer, after),  # type: ignore[misc]
+            )
+            if missing is None:
+                return filled
+            rows = await asyncio.to_thread(self._embedding.rows, missing.claims)
             filled += await db.write_async(
                 self._engine,
                 lambda connection, rows=rows: bulk.fill(connection, self._writer, rows),  # type: ignore[misc]
             )
+            after = missing.after
             if progress is not None:
-                progress(len(rows))
-        return filled
+                progress(len(missing.claims))
 
     async def ask(
         self,

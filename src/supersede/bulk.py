@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from uuid import UUID
@@ -99,7 +100,7 @@ class Replay:
 
     def prepare(self, batch: list[Any], offset: int) -> Prepared:
         """As :meth:`Job.prepare`."""
-        plain = [events.replayable(event, position) for position, event in enumerate(batch, offset + 1)]
+        plain = [_plain(event, position) for position, event in enumerate(batch, offset + 1)]
         carried = self.writer.embedding.carry([event.get("claim") for event in plain])
         return Prepared(plain, carried, offset)
 
@@ -124,7 +125,12 @@ class Replay:
 
 
 def batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """The items in lists of 1,000, taken as they are needed."""
+    """The items in lists of 1,000, taken as they are needed.
+
+    :raises InvalidInput: for what is no series of items.
+    """
+    if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
+        raise InvalidInput(f"a list (or another series) of records is needed, not {type(items).__name__}")
     iterator = iter(items)
     while batch := list(islice(iterator, BATCH)):
         yield batch
@@ -143,17 +149,30 @@ def run(engine: sa.Engine, job: Job, items: Iterable[Any], *, progress: Progress
     return results
 
 
-def missing(connection: sa.Connection, writer: Writer) -> list[tuple[UUID, str]]:
-    """A batch of facts that lack a vector: id and claim.
+class Missing(NamedTuple):
+    """Facts that lack a vector, and where the next batch of them begins."""
 
+    claims: list[tuple[UUID, str]]
+    after: tuple[datetime, UUID]
+
+
+def missing(connection: sa.Connection, writer: Writer, after: tuple[datetime, UUID] | None) -> Missing | None:
+    """A batch of facts that lack a vector; None where there is none left.
+
+    :param after: where the last batch ended: what could not be embedded is not tried again.
     :raises EmbedderUnavailable: if there is no embedder to make one.
     """
     space = writer.embedding.required_space()
-    return facts.unfilled(connection, namespace=writer.namespace, space=space, limit=BATCH)
+    rows = facts.unfilled(connection, namespace=writer.namespace, space=space, limit=BATCH, after=after)
+    if not rows:
+        return None
+    return Missing([(row[0], row[1]) for row in rows], (rows[-1][2], rows[-1][0]))
 
 
 def fill(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, bool]]) -> int:
     """Store vectors inside the caller's transaction; returns how many were missing."""
+    if not rows:
+        return 0
     return facts.fill_embeddings(
         connection,
         rows,
@@ -163,13 +182,18 @@ def fill(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, 
     )
 
 
+def _plain(event: Mapping[str, Any], position: int) -> dict[str, Any]:
+    with _at(position, f"event {position}"):
+        return events.replayable(event)
+
+
 def _said(item: str | Mapping[str, Any], position: int) -> dict[str, Any]:
     with _at(position):
         if isinstance(item, str):
             return events.said(claim=item)
         if not isinstance(item, Mapping):
             raise InvalidInput("neither a claim nor a mapping of the arguments of remember()")
-        return events.said(**item)
+        return events.said(**events.arguments_of_remember(item))
 
 
 class _at:  # noqa: N801 - reads as a preposition

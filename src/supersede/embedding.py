@@ -9,7 +9,7 @@ from uuid import UUID
 
 from supersede import adapters, facts
 from supersede.adapters import vectors
-from supersede.errors import DimensionMismatch, EmbedderUnavailable, SchemaOutOfDate
+from supersede.errors import DimensionMismatch, EmbedderError, EmbedderUnavailable, SchemaOutOfDate
 from supersede.facts import NO_VECTOR, Space, Vector
 from supersede.logs import get_logger
 from supersede.ports import Embedder, WindowedEmbedder
@@ -88,15 +88,25 @@ class Embedding:
     def rows(self, missing: Sequence[tuple[UUID, str]]) -> list[tuple[UUID, str, bool]]:
         """Vectors for facts that lack them: id, vector as text, whether the claim exceeds the window.
 
-        :raises EmbedderError: if the embedder does not answer, or what it returns cannot be ranked.
+        A claim of which the embedder makes nothing that can be ranked is left out.
+
+        :raises EmbedderUnavailable: if the embedder does not answer.
+        :raises DimensionMismatch: if it returns another number of dimensions than it says.
         """
         if self.embedder is None:
             raise EmbedderUnavailable(self.missing)
         claims = [claim for _, claim in missing]
-        found = vectors.embed_checked(self.embedder, claims)
+        found: Sequence[vectors.Vector | None]
+        try:
+            found = list(vectors.embed_checked(self.embedder, claims))
+        except EmbedderUnavailable:
+            raise
+        except EmbedderError:
+            found = vectors.embed_or_none(self.embedder, claims)
         return [
             (fact_id, facts.vector_text(vector), cut)
             for (fact_id, _), vector, cut in zip(missing, found, self._exceeding(claims), strict=True)
+            if vector is not None
         ]
 
     def complete(self, asked: Asked) -> Asked:
@@ -129,7 +139,13 @@ class Embedding:
     def _exceeding(self, texts: Sequence[str]) -> list[bool]:
         if not isinstance(self.embedder, WindowedEmbedder):
             return [False] * len(texts)
-        cut = self.embedder.exceeds_window(texts)
+        try:
+            cut = list(self.embedder.exceeds_window(texts))
+        except Exception as error:  # a foreign embedder may raise anything; its vectors are good
+            _log.warning("embedder_window_failed", error=type(error).__name__)
+            cut = []
+        if len(cut) != len(texts):
+            return [False] * len(texts)
         if any(cut):
             _log.warning("claims_exceed_window", model=self.embedder.model, claims=sum(cut))
         return cut

@@ -180,6 +180,8 @@ def translate(error: BaseException) -> errors.SupersedeError:
     """The error of this package that a driver error stands for; values are never repeated from it."""
     state: str | None = getattr(error, "sqlstate", None)
     diagnostic = getattr(error, "diag", None)
+    if state is None and isinstance(error, psycopg.DataError):
+        return errors.InvalidInput("a value cannot be put into the form that PostgreSQL reads, or read back")
     if state is None or state.startswith(("08", "28", "3D", "57P", "25P03")):
         return errors.ServerUnavailable(f"no connection to PostgreSQL: {_reason(error)}")
     if state in _BY_STATE:
@@ -194,7 +196,7 @@ def translate(error: BaseException) -> errors.SupersedeError:
             return kind()
     if state == "42501":
         return errors.PrivilegeMissing(f"{getattr(diagnostic, 'message_primary', 'denied')}")
-    if state[:2] in {"22", "23"}:
+    if state[:2] in {"22", "23", "54"} or state == "42704":
         return errors.InvalidInput(
             f"PostgreSQL refused a value ({state}{', ' + constraint if constraint else ''})"
         )

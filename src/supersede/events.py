@@ -112,6 +112,15 @@ def text(value: object, what: str) -> str:
     return value
 
 
+def actor(said: str | None, otherwise: str | None) -> str | None:
+    """Who is writing, for the ledger.
+
+    :raises InvalidInput: for what is no text.
+    """
+    chosen = otherwise if said is None else said
+    return None if chosen is None else text(chosen, "actor")
+
+
 def instant(value: InstantLike, what: str) -> str:
     """An instant as an event holds it."""
     return format_instant(parse_instant(value, what))
@@ -131,19 +140,24 @@ def _sources(sources: Iterable[Source]) -> list[Any]:
     return found
 
 
-def json_value(value: Any, what: str) -> Any:  # noqa: ANN401 - any JSON
-    """A value that JSON and PostgreSQL can hold.
+def json_value(value: Any, what: str, depth: int = 50) -> Any:  # noqa: ANN401 - any JSON
+    """A value that JSON and PostgreSQL can hold, and that can be read back.
 
+    :param depth: how deep it may be nested.
     :raises InvalidInput: naming what cannot be held.
     """
+    if depth < 0:
+        raise InvalidInput(f"{what} is nested more than 50 deep")
     if isinstance(value, str):
         return text(value, what) if value.strip() else value
     if isinstance(value, Mapping):
-        return {text(k, f"key of {what}"): json_value(v, what) for k, v in value.items()}
+        return {text(k, f"a key of {what}"): json_value(v, what, depth - 1) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [json_value(v, what) for v in value]
+        return [json_value(v, what, depth - 1) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(f"{what} holds {value}, which is no JSON")
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**308:
+        raise InvalidInput(f"{what} holds a number of more than 308 digits")
     if value is None or isinstance(value, bool | int | float):
         return value
     raise InvalidInput(f"{what} holds a {type(value).__name__}, which is no JSON")
@@ -181,7 +195,9 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
                 raise InvalidInput("data must be a mapping (a JSON object)")
             event[key] = json_value(value, key)
         elif key in _FLAGS:
-            event[key] = bool(value)
+            if value is not True:
+                raise InvalidInput(f"{key} must be True or False, not {value!r}")
+            event[key] = True
         elif key == "old":
             event[key] = olds(value)
         elif key in {"by", "fact"}:
@@ -217,10 +233,7 @@ def head_seen(based_on: BasedOn, namespace: str) -> str:
 
     :raises InvalidInput: if it is no basis, or did not look at the namespace.
     """
-    if isinstance(based_on, Answer):
-        basis = based_on.basis
-    else:
-        basis = Basis.parse(based_on) if isinstance(based_on, str) else based_on
+    basis = based_on.basis if isinstance(based_on, Answer) else Basis.read(based_on)
     if namespace not in basis.heads:
         raise InvalidInput(f"based_on: that answer did not look at namespace {namespace!r}")
     head = basis.heads[namespace]
@@ -236,21 +249,34 @@ def olds(value: FactLike | Iterable[FactLike]) -> list[str]:
     return [fact_name(each, "old") for each in value]
 
 
-def replayable(event: Mapping[str, Any], position: int) -> dict[str, Any]:
+def arguments_of_remember(item: Mapping[Any, Any]) -> dict[str, Any]:
+    """A mapping of the arguments of ``remember``, its keys checked.
+
+    :raises InvalidInput: for a key that is none of them.
+    """
+    known = {"claim", *Content.__annotations__, *Call.__annotations__} - {"based_on"}
+    unknown = [repr(key) for key in item if key not in known]
+    if unknown:
+        raise InvalidInput(f"remember takes no {', '.join(unknown)}; it takes {', '.join(sorted(known))}")
+    return dict(item)
+
+
+def replayable(event: Mapping[str, Any]) -> dict[str, Any]:
     """One event of a history, its instants put in their printed form.
 
     :raises InvalidInput: if it is no JSON object or holds what JSON cannot.
     """
     if not isinstance(event, Mapping):
-        raise InvalidInput(f"event {position} is no JSON object")
+        raise InvalidInput("an event is a JSON object")
     plain: dict[str, Any] = {}
     for key, value in event.items():
+        name = text(key, "a key")
         if isinstance(value, Unbounded):
-            plain[key] = value.value
+            plain[name] = value.value
         elif isinstance(value, datetime | date):
-            plain[key] = instant(value, key)
-        elif key == "sources" and value is not None:
-            plain[key] = _sources(value)
+            plain[name] = instant(value, name)
+        elif name == "sources" and value is not None:
+            plain[name] = _sources(value)
         else:
-            plain[key] = json_value(value, f"event {position}: {key}")
+            plain[name] = json_value(value, name)
     return plain

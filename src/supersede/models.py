@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from supersede.errors import InvalidInput
 from supersede.periods import Instant, Period, format_instant, format_short
@@ -29,6 +29,26 @@ WithheldReason = Literal[
     "unembedded",
 ]
 Ranking = Literal["exact", "approximate", "words", "none"]
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("a NUL character cannot be stored")
+    text.encode()
+    return text
+
+
+def _halves(packed: str) -> str:
+    raw = base64.b64decode(packed, validate=True)
+    if not raw or len(raw) % 2:
+        raise ValueError("not a vector of half precision")
+    return packed
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""A text that PostgreSQL can hold."""
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+"""A weight, a cosine or a share: from 0 to 1."""
 
 
 class Frozen(BaseModel):
@@ -147,10 +167,10 @@ class WithheldFact(Related):
 class Filters(Frozen):
     """Which facts a question is about; None means any. ``where``: what their ``data`` must contain."""
 
-    subject: str | None = None
-    predicate: str | None = None
-    object: str | None = None
-    kind: str | None = None
+    subject: Text | None = None
+    predicate: Text | None = None
+    object: Text | None = None
+    kind: Text | None = None
     where: dict[str, JsonValue] | None = None
 
 
@@ -165,30 +185,42 @@ class Basis(Frozen):
 
     version: Literal[1] = 1
     question: Literal["ask", "facts"]
-    heads: dict[str, Instant | None]
+    heads: dict[Text, Instant | None]
     valid_at: Instant
     known_at: Instant
     known_at_said: bool = False
-    query: str | None = None
-    vector: str | None = None
+    query: Text | None = None
+    vector: Annotated[str, AfterValidator(_halves)] | None = None
     no_vector: str | None = None
-    space: str | None = None
-    limit: int
-    after: str | None = None
+    space: Text | None = None
+    limit: int = Field(ge=1, le=1_000_000)
+    after: Text | None = None
     filters: Filters = Filters()
     min_trust: Trust | None = None
-    cosine_weight: float = 0.8
-    coverage_weight: float = 0.2
-    lineage_credit: float = 0.9
-    min_similarity: float | None = None
-    near_duplicate: float | None = None
-    text_search: str
+    cosine_weight: Share = 0.8
+    coverage_weight: Share = 0.2
+    lineage_credit: Share = 0.9
+    min_similarity: Share | None = None
+    near_duplicate: Share | None = None
+    text_search: Text
     explain: bool = False
 
     def __str__(self) -> str:
         text = json.dumps(self.model_dump(mode="json", exclude_defaults=True), separators=(",", ":"))
         packed = zlib.compress(text.encode(), 9)
         return "sb1." + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+    @classmethod
+    def read(cls, given: object) -> Basis:
+        """A basis, or the text of one.
+
+        :raises InvalidInput: if it is neither.
+        """
+        if isinstance(given, str):
+            return cls.parse(given)
+        if not isinstance(given, Basis):
+            raise InvalidInput(f"a basis, or its text, is needed, not {type(given).__name__}")
+        return given
 
     @classmethod
     def parse(cls, text: str) -> Basis:

@@ -13,7 +13,7 @@ from supersede.errors import InvalidInstant, InvalidPeriod
 
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d"
-    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?))?",
+    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-](0\d|1[0-5])(:?[0-5]\d)?))?",
     re.ASCII,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -12,6 +12,7 @@ from supersede.models import Basis, Filters, Trust
 from supersede.periods import InstantLike, parse_instant
 
 MOST = 1_000_000
+LONGEST_QUERY = 100_000
 
 Asked = Mapping[str, Any]
 """The fields of a basis that a question brings; the heads and the point are added to them."""
@@ -27,6 +28,16 @@ def whole(value: int, name: str) -> int:
     """
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
         raise InvalidInput(f"{name} must be a whole number from 1 to {MOST:,}, not {value!r}")
+    return value
+
+
+def share(value: float, name: str) -> float:
+    """A number from 0 to 1.
+
+    :raises InvalidInput: for anything else.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise InvalidInput(f"{name} must be a number between 0 and 1, not {value!r}")
     return value
 
 
@@ -91,9 +102,12 @@ def names(namespaces: Sequence[str] | None, own: str) -> list[str]:
     """
     if namespaces is None:
         return [own]
-    if isinstance(namespaces, str) or not namespaces:
+    if isinstance(namespaces, str) or not isinstance(namespaces, Iterable):
         raise InvalidInput('namespaces must be a list of names, such as ["default"]')
-    return [text(name, "namespace") for name in dict.fromkeys(namespaces)]
+    found = list(dict.fromkeys([text(name, "namespace") for name in namespaces]))
+    if not found:
+        raise InvalidInput("namespaces is empty")
+    return found
 
 
 def again(basis: Basis | str, question: str, query: str | None = None) -> Basis:
@@ -104,7 +118,7 @@ def again(basis: Basis | str, question: str, query: str | None = None) -> Basis:
     """
     if query is not None:
         raise InvalidInput("a basis holds its own query; pass one or the other")
-    found = Basis.parse(basis) if isinstance(basis, str) else basis
+    found = Basis.read(basis)
     if found.question != question:
         raise InvalidInput(f"this basis is of {found.question}(), not of {question}()")
     return found
@@ -123,10 +137,11 @@ def ask(
 
     :raises InvalidInput: for what cannot be asked.
     """
-    if min_similarity is not None and not 0 <= min_similarity <= 1:
-        raise InvalidInput("min_similarity must lie between 0 and 1")
-    if not 0 <= lineage_credit <= 1:
-        raise InvalidInput("lineage_credit must lie between 0 and 1")
+    if min_similarity is not None:
+        share(min_similarity, "min_similarity")
+    share(lineage_credit, "lineage_credit")
+    if len(text(query, "query")) > LONGEST_QUERY:
+        raise InvalidInput(f"a question has at most {LONGEST_QUERY:,} characters")
     return {
         "question": "ask",
         "query": text(query, "query"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import sqlalchemy as sa
 
 from supersede import answering, facts
 from supersede.adapters import vectors
-from supersede.errors import InvalidInstant, OutOfSync, SpaceGone
+from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, OutOfSync, SpaceGone
 from supersede.facts import Head, Key
 from supersede.models import (
     Answer,
@@ -87,6 +88,8 @@ def ask(
     :raises InvalidInstant: for a ``known_at`` that has not come yet.
     """
     heads = facts.heads(connection, names, own=own)
+    if asked.get("after") is not None:
+        asked = {**asked, "after": _resolve_any(connection, names, asked["after"])}
     clock, text_search = facts.state(connection)
     valid_at, known_at = points(now(heads, clock), point)
     basis = Basis(
@@ -98,6 +101,14 @@ def ask(
         **asked,
     )
     return answer(connection, basis, {name: head.first for name, head in heads.items()})
+
+
+def _resolve_any(connection: sa.Connection, names: Sequence[str], wanted: str) -> str:
+    """The id of a fact that any of the namespaces knows by this name; the last one's error otherwise."""
+    for name in names[:-1]:
+        with suppress(FactNotFound):
+            return str(facts.resolve(connection, name, wanted)[1])
+    return str(facts.resolve(connection, names[-1], wanted)[1])
 
 
 def ask_again(connection: sa.Connection, basis: Basis) -> Answer:
@@ -333,7 +344,12 @@ def _explained(
 
 
 def verify(connection: sa.Connection, given: Answer) -> Verification:
-    """Ask an answer's basis again and compare."""
+    """Ask an answer's basis again and compare.
+
+    :raises InvalidInput: for what is no answer.
+    """
+    if not isinstance(given, Answer):
+        raise InvalidInput(f"an answer is needed, not {type(given).__name__}")
     try:
         again = ask_again(connection, given.basis)
     except SpaceGone:

@@ -77,7 +77,7 @@ class FactStore(Verbs):
             return cls(
                 engine,
                 namespace=events.text(namespace or settings.namespace, "namespace"),
-                actor=actor or settings.actor,
+                actor=events.actor(actor, settings.actor),
                 embedding=Embedding.choose(embedder, spaces),
             )
         except BaseException:
@@ -120,7 +120,9 @@ class FactStore(Verbs):
         :param actor: who is writing; else the store's.
         """
         with db.writing(self._engine) as connection:
-            transaction = Transaction(connection, self._writer._replace(actor=actor or self.actor))
+            transaction = Transaction(
+                connection, self._writer._replace(actor=events.actor(actor, self.actor))
+            )
             yield transaction
         if rows := transaction.vectors():
             with db.writing(self._engine) as connection:
@@ -163,17 +165,18 @@ class FactStore(Verbs):
         :returns: how many were stored.
         :raises EmbedderUnavailable: if the embedder does not answer.
         """
-        filled = 0
+        filled, after = 0, None
         while True:
             with db.reading(self._engine) as connection:
-                missing = bulk.missing(connection, self._writer)
-            if not missing:
+                missing = bulk.missing(connection, self._writer, after)
+            if missing is None:
                 return filled
-            rows = self._embedding.rows(missing)
+            rows = self._embedding.rows(missing.claims)
             with db.writing(self._engine) as connection:
                 filled += bulk.fill(connection, self._writer, rows)
+            after = missing.after
             if progress is not None:
-                progress(len(rows))
+                progress(len(missing.claims))
 
     # --- reads
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -107,8 +108,13 @@ def fill_embeddings(
 
 
 def unfilled(
-    connection: sa.Connection, *, namespace: str, space: Space, limit: int
-) -> list[tuple[UUID, str]]:
-    """Facts without a vector in a space, oldest first: id and claim."""
-    rows = connection.execute(queries.unfilled(namespace, space.id).limit(limit))
-    return [(row[0], row[1]) for row in rows]
+    connection: sa.Connection,
+    *,
+    namespace: str,
+    space: Space,
+    limit: int,
+    after: tuple[datetime, UUID] | None,
+) -> list[tuple[UUID, str, datetime]]:
+    """Facts without a vector in a space, oldest first: id, claim and stamp."""
+    rows = connection.execute(queries.unfilled(namespace, space.id, after).limit(limit))
+    return [(row[0], row[1], row[2]) for row in rows]

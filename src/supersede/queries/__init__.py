@@ -33,12 +33,14 @@ from supersede.queries.registry import (
 )
 from supersede.queries.scope import (
     Scope,
+    among,
 )
 
 __all__ = [
     "FULL_MATCH",
     "Question",
     "Scope",
+    "among",
     "any_known",
     "changes",
     "details",

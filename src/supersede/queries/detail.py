@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
-from supersede.queries.scope import Scope, Statement, current, known
+from supersede.queries.scope import Scope, Statement, among, current, known
 from supersede.schema import (
     INSTANT,
     embedding,
@@ -21,6 +22,9 @@ from supersede.schema import (
     supersedes,
 )
 
+# The one form of an id that the SQL verbs know, too.
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
 
 def details(scope: Scope, ids: Sequence[UUID], *, valid_at: datetime) -> Statement:
     """The content of facts, with the period that holds ``valid_at`` where they are current."""
@@ -28,7 +32,7 @@ def details(scope: Scope, ids: Sequence[UUID], *, valid_at: datetime) -> Stateme
     return (
         sa.select(fact, fact_version.c.valid_time)
         .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
-        .where(fact.c.fact_id.in_(list(ids)))
+        .where(among(fact.c.fact_id, ids))
     )
 
 
@@ -44,7 +48,7 @@ def vectors(scope: Scope, ids: Sequence[UUID], space_id: int | None) -> Statemen
                 embedding.c.namespace == rows.c.namespace,
                 embedding.c.stamp <= rows.c.head,
                 embedding.c.space_id == space_id,
-                embedding.c.fact_id.in_(list(ids)),
+                among(embedding.c.fact_id, ids),
             ),
         )
     )
@@ -59,7 +63,7 @@ def refs(scope: Scope, ids: Sequence[UUID]) -> Statement:
             rows,
             sa.and_(fact_ref.c.namespace == rows.c.namespace, fact_ref.c.stamp <= rows.c.known_at),
         )
-        .where(fact_ref.c.fact_id.in_(list(ids)))
+        .where(among(fact_ref.c.fact_id, ids))
         .order_by(fact_ref.c.stamp, fact_ref.c.ref)
     )
 
@@ -73,7 +77,7 @@ def sources(scope: Scope, ids: Sequence[UUID]) -> Statement:
             rows,
             sa.and_(evidence.c.namespace == rows.c.namespace, evidence.c.stamp <= rows.c.known_at),
         )
-        .where(evidence.c.fact_id.in_(list(ids)))
+        .where(among(evidence.c.fact_id, ids))
         .order_by(
             evidence.c.asserted_at.desc().nulls_last(),
             evidence.c.stamp.desc(),
@@ -97,7 +101,7 @@ def edges(scope: Scope, ids: Sequence[UUID], *, side: str) -> Statement:
             sa.and_(supersedes.c.namespace == rows.c.namespace, supersedes.c.stamp <= rows.c.known_at),
         )
         .join(fact, sa.and_(fact.c.namespace == supersedes.c.namespace, fact.c.fact_id == other))
-        .where(end.in_(list(ids)))
+        .where(among(end, ids))
         .order_by(fact.c.stamp, supersedes.c.stamp, other)
     )
 
@@ -129,10 +133,9 @@ def versions(name: str, fact_id: UUID) -> Statement:
 def resolve(name: str, wanted: str) -> Statement:
     """The id of a fact named by its id or a ref; no row where there is none."""
     by_ref = sa.select(fact_ref.c.fact_id).where(fact_ref.c.namespace == name, fact_ref.c.ref == wanted)
-    try:
-        fact_id = UUID(wanted)
-    except ValueError:
+    if not _ID.fullmatch(wanted):
         return by_ref
+    fact_id = UUID(wanted)
     by_id = sa.select(fact.c.fact_id).where(fact.c.namespace == name, fact.c.fact_id == fact_id)
     return sa.union_all(by_id, by_ref).limit(1)  # type: ignore[return-value]
 

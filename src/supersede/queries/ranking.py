@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -193,7 +194,7 @@ def unembedded(scope: Scope, question: Question, *, filters: Filters, valid_at: 
     return (
         sa.select(fact.c.namespace, fact.c.fact_id)
         .select_from(_with_vectors(rows, question).join(fact_version, current(rows, valid_at)))
-        .where(*matches(filters), embedding.c.vector.is_(None), _coverage(question) == 0)
+        .where(*matches(filters), embedding.c.vector.is_(None), sa.not_(_any_word(question)))
         .order_by(fact.c.stamp.desc(), fact.c.namespace, fact.c.fact_id)
     )
 
@@ -225,14 +226,22 @@ def _cosine(question: Question) -> sa.ColumnElement[float]:
     )
 
 
-def _coverage(question: Question) -> sa.ColumnElement[float]:
+def _words(question: Question) -> sa.ScalarSelect[Any]:
     # A subquery, so that the question is parsed once and not for every fact.
-    words = sa.select(
+    return sa.select(
         sa.func.supersede.any_word(
             sa.cast(sa.literal(question.text_search), pg.REGCONFIG), sa.literal(question.query)
         )
     ).scalar_subquery()
-    return sa.func.coalesce(sa.func.least(1.0, sa.func.ts_rank(fact.c.search, words) / FULL_MATCH), 0.0)
+
+
+def _any_word(question: Question) -> sa.ColumnElement[bool]:
+    return sa.func.coalesce(fact.c.search.op("@@")(_words(question)), sa.false())
+
+
+def _coverage(question: Question) -> sa.ColumnElement[float]:
+    rank = sa.func.ts_rank(fact.c.search, _words(question)) / FULL_MATCH
+    return sa.func.coalesce(sa.func.least(1.0, rank), 0.0)
 
 
 def _every_word(question: Question) -> sa.ColumnElement[bool]:
@@ -282,7 +291,7 @@ def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetim
                        as starts
             from supersede.fact_version v
             where v.namespace = f.namespace and v.fact_id = f.fact_id
-              and lower(v.tx_time) <= k.known_at) as reach on took.stamp is null
+              and took.stamp is null and lower(v.tx_time) <= k.known_at) as reach on true
         order by f.place
         """
         )

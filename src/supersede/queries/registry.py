@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -37,10 +39,14 @@ def heads(names: Sequence[str]) -> Statement:
     )
 
 
-def unfilled(name: str, space_id: int) -> Statement:
-    """Facts of a namespace that have no vector in a space, oldest first: id and claim."""
+def unfilled(name: str, space_id: int, after: tuple[datetime, UUID] | None) -> Statement:
+    """Facts of a namespace that have no vector in a space, oldest first: id, claim and stamp.
+
+    :param after: stamp and id of the last one seen, to go on behind it.
+    """
+    seen = [] if after is None else [sa.tuple_(fact.c.stamp, fact.c.fact_id) > sa.tuple_(*after)]
     return (
-        sa.select(fact.c.fact_id, fact.c.claim)
+        sa.select(fact.c.fact_id, fact.c.claim, fact.c.stamp)
         .outerjoin(
             embedding,
             sa.and_(
@@ -49,6 +55,6 @@ def unfilled(name: str, space_id: int) -> Statement:
                 embedding.c.space_id == space_id,
             ),
         )
-        .where(fact.c.namespace == name, fact.c.claim.is_not(None), embedding.c.vector.is_(None))
+        .where(fact.c.namespace == name, fact.c.claim.is_not(None), embedding.c.vector.is_(None), *seen)
         .order_by(fact.c.stamp, fact.c.fact_id)
     )

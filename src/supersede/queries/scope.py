@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
@@ -49,6 +50,11 @@ class Scope:
             )
             .render_derived()
         )
+
+
+def among(column: sa.ColumnElement[UUID], ids: Sequence[UUID]) -> sa.ColumnElement[bool]:
+    """That a column holds one of some ids: one parameter, however many there are."""
+    return column == sa.any_(sa.cast(list(ids), pg.ARRAY(sa.Uuid)))
 
 
 def matches(filters: Filters) -> list[sa.ColumnElement[bool]]:

@@ -1,0 +1,651 @@
+"""What the store should say, worked out by brute force from its rules alone.
+
+Plain lists of rectangles and dictionaries: every question looks at everything. Nothing of the package is
+used here, so that a mistake in it cannot be made twice. Instants are whole microseconds, an unknown end is
+``FOREVER``, an unknown start ``NEVER``; a list of periods is a list of ``(start, end)``, end exclusive.
+
+Where several rules refuse one event, :class:`Refused` names all of them: which is told first is of no
+interest.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+NEVER = -math.inf
+FOREVER = math.inf
+
+Time = float
+Period = tuple[Time, Time]
+Event = dict[str, Any]
+
+TRUST = {"summary": 1, "extracted": 2, "verbatim": 3}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Refused(Exception):
+    """The event changes nothing; ``errors`` are the names of every error that applies."""
+
+    def __init__(self, errors: Iterable[str]) -> None:
+        self.errors = frozenset(errors)
+        super().__init__(", ".join(sorted(self.errors)))
+
+
+# -- time ---------------------------------------------------------------------------------------------------
+
+
+def instant(text: str) -> int:
+    at = datetime.fromisoformat(text)
+    assert at.tzinfo is not None
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+def printed(at: Time) -> str:
+    return (EPOCH + timedelta(microseconds=int(at))).isoformat().replace("+00:00", "Z")
+
+
+def bound(text: str | None) -> Time | None:
+    if text is None:
+        return None
+    return {"no_start": NEVER, "no_end": FOREVER}.get(text) or instant(text)
+
+
+def both(some: list[Period], others: list[Period]) -> list[Period]:
+    """What lies in both."""
+    found = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
+    return joined([(a, b) for a, b in found if a < b])
+
+
+def minus(some: list[Period], others: list[Period]) -> list[Period]:
+    """What lies in the first and not in the second."""
+    for c, d in others:
+        some = [(x, y) for a, b in some for x, y in ((a, min(b, c)), (max(a, d), b)) if x < y]
+    return joined(some)
+
+
+def joined(some: list[Period]) -> list[Period]:
+    """In order, those that overlap or touch made one."""
+    found: list[Period] = []
+    for a, b in sorted(some):
+        if found and a <= found[-1][1]:
+            found[-1] = (found[-1][0], max(b, found[-1][1]))
+        else:
+            found.append((a, b))
+    return found
+
+
+def holds(some: list[Period], at: Time) -> bool:
+    return any(a <= at < b for a, b in some)
+
+
+def fold(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).lower().split())
+
+
+# -- what is recorded ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fact:
+    number: int
+    claim: str
+    subject: str | None
+    predicate: str | None
+    object: str | None
+    trust: str
+    stamp: int
+
+    @property
+    def value(self) -> str:
+        return fold(self.object if self.object is not None else self.claim)
+
+
+@dataclass
+class Version:
+    fact: int
+    start: Time
+    end: Time
+    opened: int
+    closed: Time = FOREVER
+
+
+@dataclass(frozen=True)
+class Edge:
+    new: int
+    old: int
+    reason: str
+    taken: list[Period]
+    stamp: int
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Validity that a fact lost, and to what: ``superseded``, ``ended`` or ``retracted``."""
+
+    fact: int
+    periods: list[Period]
+    why: str
+    stamp: int
+
+
+@dataclass
+class Done:
+    """What an event did: the same fields as the package's own result."""
+
+    stamp: int
+    fact: int | None = None
+    created: bool = False
+    repeated: bool = False
+    valid: list[Period] = field(default_factory=list)
+    cut: list[tuple[int, str, list[Period]]] = field(default_factory=list)
+    amends: list[int] = field(default_factory=list)
+    taken: list[Period] = field(default_factory=list)
+    given_back: dict[int, list[Period]] = field(default_factory=dict)
+
+
+@dataclass
+class Shown:
+    """What is told of a fact that is current."""
+
+    refs: list[str]
+    supersedes: dict[int, str]
+    amends: set[int]
+    amended_by: set[int]
+    sources: set[str]
+
+
+@dataclass
+class Answer:
+    """Everything known at a point: what is current, and why the rest is not."""
+
+    shown: dict[int, Shown]
+    withheld: dict[int, str]
+
+
+class Book:
+    """One namespace."""
+
+    def __init__(self) -> None:
+        self.head: int | None = None
+        self.recorded: Time = NEVER  # the newest recording time
+        self.facts: list[Fact] = []
+        self.versions: list[Version] = []
+        self.edges: list[Edge] = []
+        self.losses: list[Loss] = []
+        self.evidence: list[tuple[int, str, int]] = []  # fact, source, stamp
+        self.refs: dict[str, tuple[int, int]] = {}  # fact, stamp
+        self.predicates: list[tuple[str, str, int]] = []  # folded name, cardinality, stamp
+        self.handles: dict[str, tuple[str, Done]] = {}
+        self.stamps: list[int] = []
+        self.problems: set[str] = set()
+
+    # -- looking ------------------------------------------------------------------------------------------
+
+    def covers(self, fact: int) -> list[Period]:
+        """Where a fact is believed."""
+        return joined([(v.start, v.end) for v in self.open(fact)])
+
+    def open(self, fact: int) -> list[Version]:
+        return [v for v in self.versions if v.fact == fact and v.closed == FOREVER]
+
+    def cardinality(self, predicate: str) -> str:
+        said = [cardinality for name, cardinality, _ in self.predicates if name == fold(predicate)]
+        return said[-1] if said else "many"
+
+    def slot(self, fact: Fact) -> tuple[str, str] | None:
+        if fact.subject is None or fact.predicate is None or self.cardinality(fact.predicate) != "one":
+            return None
+        return fold(fact.subject), fold(fact.predicate)
+
+    def neighbours(self, fact: Fact) -> list[Fact]:
+        """The other facts of its slot."""
+        slot = self.slot(fact)
+        return [] if slot is None else [f for f in self.facts if f.number != fact.number and self.slot(f) == slot]
+
+    def find(self, ref: str) -> Fact | None:
+        """By one of its refs, or by ``#`` and its number."""
+        if ref.startswith("#"):
+            return self.facts[int(ref[1:])]
+        return self.facts[self.refs[ref][0]] if ref in self.refs else None
+
+    def reaches(self, start: int, goal: int) -> bool:
+        """Whether one fact superseded the other, directly or through others."""
+        seen, ahead = set(), [start]
+        while ahead:
+            fact = ahead.pop()
+            if fact == goal:
+                return True
+            if fact not in seen:
+                seen.add(fact)
+                ahead += [e.old for e in self.edges if e.new == fact and e.reason != "amendment"]
+        return False
+
+    # -- the algebra --------------------------------------------------------------------------------------
+
+    def take(self, fact: int, periods: list[Period], stamp: int) -> list[Period]:
+        """Cut periods out of what a fact holds; returns what it lost."""
+        taken = both(self.covers(fact), periods)
+        for version in self.open(fact):
+            kept = minus([(version.start, version.end)], periods)
+            if kept != [(version.start, version.end)]:
+                version.closed = stamp
+                self.insert(fact, kept, stamp)
+        return taken
+
+    def insert(self, fact: int, periods: list[Period], stamp: int) -> None:
+        self.versions += [Version(fact, a, b, stamp) for a, b in periods]
+
+    def link(self, new: Fact, old: int, reason: str, taken: list[Period], stamp: int) -> None:
+        if reason != "amendment" and self.reaches(old, new.number):
+            self.problems.add("SupersessionCycle")
+        self.edges.append(Edge(new.number, old, reason, taken, stamp))
+        if reason != "amendment" and taken:
+            self.losses.append(Loss(old, taken, "superseded", stamp))
+
+    def gate(self, trust: str, reason: str, old: int, *, over: bool) -> None:
+        """May something of this trust cut that fact?"""
+        has = self.facts[old].trust
+        below = TRUST[trust] < TRUST[has]
+        if not over and ((trust == "summary" and has != "summary") or (reason == "correction" and below)):
+            self.problems.add("TrustConflict")
+
+    def cite(self, fact: int, sources: Iterable[str], stamp: int) -> None:
+        self.evidence += [(fact, source, stamp) for source in sources]
+
+    def sources(self, fact: int) -> list[str]:
+        return [source for f, source, _ in self.evidence if f == fact]
+
+    def next_start(self, fact: Fact, start: Time, besides: list[int]) -> Time:
+        """When the next version of the slot starts, those of some facts not counted."""
+        if self.slot(fact) is None:
+            return FOREVER
+        slot = [*self.neighbours(fact), fact]
+        later = [
+            v.start
+            for f in slot
+            if f.number not in besides and f.number < len(self.facts)
+            for v in self.open(f.number)
+            if v.start > start
+        ]
+        return min(later, default=FOREVER)
+
+    def believe(
+        self, fact: Fact, periods: list[Period], sources: list[str], *, over: bool, stamp: int
+    ) -> tuple[Fact, list[Period], list[tuple[int, str, list[Period]]]]:
+        """The slot rule: who holds the periods now, what was inserted, what was cut.
+
+        ``fact`` may be new (not in ``self.facts`` yet) or existing.
+        """
+        existing = fact.number < len(self.facts)
+        standing = [f for f in self.neighbours(fact) if both(self.covers(f.number), periods)]
+        same = [f for f in standing if f.value == fact.value]
+        kept = [f for f in same if TRUST[f.trust] >= TRUST[fact.trust]]
+        refined = [f for f in same if TRUST[f.trust] < TRUST[fact.trust]]
+        others = [f for f in standing if f.value != fact.value]
+
+        lacking = periods
+        for holder in [*kept, *([fact] if existing else [])]:
+            lacking = minus(lacking, self.covers(holder.number))
+        for holder in kept:
+            self.cite(holder.number, sources, stamp)
+        if not lacking and not existing:
+            first = [f for f in kept if holds(self.covers(f.number), periods[0][0])]
+            return first[0], [], []
+
+        if not existing:
+            self.facts.append(fact)
+        cut = []
+        for old in refined:
+            taken = self.take(old.number, periods, stamp)
+            self.cite(fact.number, self.sources(old.number), stamp)
+            self.link(fact, old.number, "refinement", taken, stamp)
+            cut.append((old.number, "refinement", taken))
+        for old in others:
+            taken = self.take(old.number, periods, stamp)
+            before = any(a < taken[0][0] for a, _ in self.covers(old.number))
+            reason = "change" if before else "correction"
+            self.gate(fact.trust, reason, old.number, over=over)
+            self.link(fact, old.number, reason, taken, stamp)
+            cut.append((old.number, reason, taken))
+        self.insert(fact.number, lacking, stamp)
+        self.cite(fact.number, sources, stamp)
+        return fact, lacking, cut
+
+    # -- the verbs ----------------------------------------------------------------------------------------
+
+    def run(self, event: Event, stamp: int, now: int) -> Done:
+        """Carry out one event, whose handle is not known yet; problems are collected, not raised."""
+        verbs: dict[str, Callable[[Event, int, int], Done]] = {
+            "declare_predicate": self.declare,
+            "remember": self.remember,
+            "supersede": self.supersede,
+            "amend": self.amend,
+            "end": self.end,
+            "retract": self.retract,
+            "reinstate": self.reinstate,
+            "cite": self.add_sources,
+        }
+        return verbs[event["op"]](event, stamp, now)
+
+    def declare(self, event: Event, stamp: int, _now: int) -> Done:
+        self.predicates.append((fold(event["name"]), event["cardinality"], stamp))
+        open_versions = [v for v in self.versions if v.closed == FOREVER]
+        for one in open_versions:
+            for other in open_versions:
+                slots = {self.slot(self.facts[one.fact]), self.slot(self.facts[other.fact])}
+                overlap = both([(one.start, one.end)], [(other.start, other.end)])
+                if one is not other and len(slots) == 1 and None not in slots and overlap:
+                    self.problems.add("SlotOverlap")
+        return Done(stamp)
+
+    def remember(self, event: Event, stamp: int, now: int) -> Done:
+        fact = self.draft(event, stamp)
+        return self.record(event, fact, [], self.said_period(event, fact, [], now), stamp)
+
+    def supersede(self, event: Event, stamp: int, now: int) -> Done:
+        olds = self.olds(event)
+        reason = event.get("reason", "change")
+        by = self.by(event, olds)
+        fact = by or self.draft(self.taken_over(event, olds, reason), stamp)
+        start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
+        if start is not None and end is not None and start >= end:
+            raise Refused({"InvalidPeriod"} | self.problems)
+        if reason == "change" and by and start is None and end is None:
+            periods = self.covers(by.number)
+        elif reason == "change" or (start is not None and end is not None):
+            periods = self.said_period(event, fact, [old.number for old in olds], now)
+        else:
+            covered = joined([period for old in olds for period in self.covers(old.number)])
+            side = (NEVER if start is None else start, FOREVER if end is None else end)
+            periods = both(covered, [side])
+        dead = [old for old in olds if not both(self.covers(old.number), periods)]
+        if not periods or (dead and event.get("if_not_current", "refuse") != "link"):
+            self.problems.add("FactNotCurrent")
+        if not periods:
+            raise Refused(self.problems)
+        return self.record(event, fact, [(old.number, reason) for old in olds], periods, stamp)
+
+    def amend(self, event: Event, stamp: int, now: int) -> Done:
+        olds = self.olds(event)
+        by = self.by(event, olds)
+        fact = by or self.draft(event, stamp)
+        if by and event.get("valid_from") is None and event.get("valid_to") is None:
+            periods = self.covers(by.number)
+        else:
+            periods = self.said_period(event, fact, [], now)
+        if not periods:
+            raise Refused(self.problems)
+        return self.record(event, fact, [(old.number, "amendment") for old in olds], periods, stamp)
+
+    def record(
+        self, event: Event, fact: Fact, olds: list[tuple[int, str]], periods: list[Period], stamp: int
+    ) -> Done:
+        """Cut the olds, believe the fact over the periods, link: what all verbs with a claim share."""
+        over = event.get("over_trust", False)
+        existing = fact.number < len(self.facts)
+        sources = list(event.get("sources", []))
+        for old, reason in olds:
+            if reason in {"refinement", "duplicate"}:
+                sources += self.sources(old)
+        taken = {old: self.take(old, periods, stamp) for old, reason in olds if reason != "amendment"}
+        holder, valid, cut = self.believe(fact, periods, sources, over=over, stamp=stamp)
+        done = Done(stamp, holder.number, created=holder is fact and not existing, valid=valid)
+        for old, reason in olds:
+            if taken.get(old):
+                self.gate(fact.trust, reason, old, over=over)
+            self.link(holder, old, reason, taken.get(old, []), stamp)
+            if reason == "amendment":
+                done.amends.append(old)
+            else:
+                done.cut.append((old, reason, taken[old]))
+        done.cut += cut
+        if event.get("ref") is not None:
+            if event["ref"] in self.refs:
+                self.problems.add("RefConflict")
+            self.refs[event["ref"]] = (holder.number, stamp)
+        return done
+
+    def end(self, event: Event, stamp: int, now: int) -> Done:
+        fact = self.need(event["ref"])
+        start, end = bound(event.get("when")), bound(event.get("until"))
+        period = (now if start is None else start, FOREVER if end is None else end)
+        if period[0] >= period[1]:
+            raise Refused({"InvalidPeriod"} | self.problems)
+        taken = self.take(fact.number, [period], stamp)
+        if not taken:
+            self.problems.add("FactNotCurrent")
+        self.losses.append(Loss(fact.number, taken, "ended", stamp))
+        return Done(stamp, fact.number, taken=taken)
+
+    def retract(self, event: Event, stamp: int, _now: int) -> Done:
+        fact = self.need(event["ref"])
+        held = self.take(fact.number, [(NEVER, FOREVER)], stamp)
+        if not held:
+            self.problems.add("FactNotCurrent")
+        self.losses.append(Loss(fact.number, held, "retracted", stamp))
+        done = Done(stamp, fact.number, taken=held)
+        if event.get("give_back", False):
+            for edge in reversed(self.edges):
+                if edge.new == fact.number and edge.reason != "amendment":
+                    back = self.can_go_back(edge, held)
+                    self.insert(edge.old, back, stamp)
+                    if back:
+                        done.given_back[edge.old] = joined(done.given_back.get(edge.old, []) + back)
+        return done
+
+    def can_go_back(self, edge: Edge, held: list[Period]) -> list[Period]:
+        """What a retracted fact took from an old one by this edge and may be given back."""
+        since = [loss for loss in self.losses if loss.fact == edge.old and loss.stamp > edge.stamp]
+        if any(loss.why == "retracted" for loss in since):
+            return []
+        back = minus(both(edge.taken, held), self.covers(edge.old))
+        for other in self.edges:
+            if other.old == edge.old and other.new != edge.new and other.reason != "amendment":
+                back = minus(back, self.covers(other.new))
+        for other in self.neighbours(self.facts[edge.old]):
+            back = minus(back, self.covers(other.number))
+        for loss in since:
+            if loss.why == "ended":
+                back = minus(back, loss.periods)
+        return back
+
+    def reinstate(self, event: Event, stamp: int, _now: int) -> Done:
+        fact = self.need(event["ref"])
+        start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
+        if start is not None and end is not None:
+            periods = [(start, end)] if start < end else []
+        else:
+            losses = [loss for loss in self.losses if loss.fact == fact.number and loss.periods]
+            last = max((loss.stamp for loss in losses), default=None)
+            lost = joined([p for loss in losses if loss.stamp == last for p in loss.periods])
+            side = (NEVER if start is None else start, FOREVER if end is None else end)
+            periods = both(lost, [side]) if side[0] < side[1] else []
+        if not periods:
+            raise Refused({"InvalidPeriod"} | self.problems)
+        missing = minus(periods, self.covers(fact.number))
+        for other in self.neighbours(fact):
+            if other.value != fact.value and both(missing, self.covers(other.number)):
+                self.problems.add("SlotTaken")
+            missing = minus(missing, self.covers(other.number))
+        self.insert(fact.number, missing, stamp)
+        return Done(stamp, fact.number, valid=missing)
+
+    def add_sources(self, event: Event, stamp: int, _now: int) -> Done:
+        fact = self.need(event["ref"])
+        self.cite(fact.number, event["sources"], stamp)
+        return Done(stamp, fact.number)
+
+    # -- arguments ----------------------------------------------------------------------------------------
+
+    def need(self, ref: str) -> Fact:
+        fact = self.find(ref)
+        if fact is None:
+            raise Refused({"FactNotFound"} | self.problems)
+        return fact
+
+    def olds(self, event: Event) -> list[Fact]:
+        """The facts that a call acts on, each once."""
+        if not event["old"]:
+            raise Refused({"InvalidPeriod"} | self.problems)
+        found: list[Fact] = []
+        for ref in event["old"]:
+            if (fact := self.need(ref)) not in found:
+                found.append(fact)
+        return found
+
+    def by(self, event: Event, olds: list[Fact]) -> Fact | None:
+        if event.get("by") is None:
+            return None
+        fact = self.need(event["by"])
+        if fact in olds:
+            self.problems |= {"SupersessionCycle", "InvalidInput", "FactNotCurrent"}
+        if not self.covers(fact.number):
+            self.problems.add("FactNotCurrent")
+        return fact
+
+    def draft(self, event: Event, stamp: int) -> Fact:
+        said = {key: event.get(key) for key in ("subject", "predicate", "object")}
+        return Fact(len(self.facts), event["claim"], **said, trust=event.get("trust", "extracted"), stamp=stamp)
+
+    def taken_over(self, event: Event, olds: list[Fact], reason: str) -> Event:
+        """The event with what it takes over from facts that share it."""
+        event = dict(event)
+        first = olds[0]
+        if len({(fold(f.subject or ""), fold(f.predicate or "")) for f in olds}) == 1:
+            event.setdefault("subject", first.subject)
+            event.setdefault("predicate", first.predicate)
+        if reason in {"refinement", "duplicate"} and len({fold(f.object or "") for f in olds}) == 1:
+            event.setdefault("object", first.object)
+        return event
+
+    def said_period(self, event: Event, fact: Fact, replaced: list[int], now: int) -> list[Period]:
+        """From what is said, else now, until what is said, else the next in the slot."""
+        start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
+        start = now if start is None else start
+        end = self.next_start(fact, start, replaced) if end is None else end
+        if start >= end:
+            raise Refused({"InvalidPeriod"} | self.problems)
+        return [(start, end)]
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def current(self, fact: int, valid_at: Time, known_at: Time) -> bool:
+        return any(
+            v.fact == fact and v.start <= valid_at < v.end and v.opened <= known_at < v.closed
+            for v in self.versions
+        )
+
+    def why_not(self, fact: int, valid_at: Time, known_at: Time) -> str:
+        """The one reason why a fact known by then is withheld."""
+        lost = [
+            loss
+            for loss in self.losses
+            if loss.fact == fact and loss.stamp <= known_at and holds(loss.periods, valid_at)
+        ]
+        if lost:
+            last = max(lost, key=lambda loss: loss.stamp)
+            return "expired" if last.why == "ended" else last.why
+        known = [v for v in self.versions if v.fact == fact and v.opened <= known_at]
+        return "not_yet_valid" if all(v.start > valid_at for v in known) else "expired"
+
+    def answer(self, valid_at: Time, known_at: Time) -> Answer:
+        """Everything known by then, facts by their number."""
+        known = [f.number for f in self.facts if f.stamp <= known_at]
+        shown = [f for f in known if self.current(f, valid_at, known_at)]
+        return Answer(
+            shown={f: self.show(f, known_at) for f in shown},
+            withheld={f: self.why_not(f, valid_at, known_at) for f in known if f not in shown},
+        )
+
+    def show(self, fact: int, known_at: Time) -> Shown:
+        """What is told of a fact beside its claim."""
+        edges = [e for e in self.edges if e.stamp <= known_at]
+        added = [e for e in edges if e.reason == "amendment"]
+        return Shown(
+            refs=[ref for ref, (f, stamp) in self.refs.items() if f == fact and stamp <= known_at],
+            supersedes={e.old: e.reason for e in edges if e.new == fact and e not in added},
+            amends={e.old for e in added if e.new == fact},
+            amended_by={e.new for e in added if e.old == fact},
+            sources={source for f, source, at in self.evidence if f == fact and at <= known_at},
+        )
+
+    def name(self, fact: int) -> str:
+        """By its first ref, else by its number: what ``find`` takes."""
+        return next((ref for ref, (f, _) in self.refs.items() if f == fact), f"#{fact}")
+
+
+class Oracle:
+    """Several namespaces, and a clock that somebody else moves."""
+
+    def __init__(self) -> None:
+        self.books: dict[str, Book] = {}
+        self.clock = 0
+
+    def book(self, namespace: str) -> Book:
+        return self.books.get(namespace, Book())
+
+    def now(self, namespace: str) -> int:
+        head = self.book(namespace).head
+        return self.clock if head is None else max(self.clock, head)
+
+    def write(self, namespace: str, event: Event) -> Done:
+        """A verb called live."""
+        book = self.book(namespace)
+        stamp = self.clock if book.head is None else max(self.clock, book.head + 1)
+        default = event.get("ref") if "claim" in event else None
+        return self._write(namespace, event, event.get("handle") or default, stamp, stamp, stamp)
+
+    def replay(self, namespace: str, events: list[Event], *, late: str = "refuse") -> list[Done]:
+        """A history with recording times of its own, all of it or nothing."""
+        before = self.snapshot()
+        try:
+            return [self._replay(namespace, event, late) for event in events]
+        except Refused:
+            self.restore(before)
+            raise
+
+    def snapshot(self) -> dict[str, Book]:
+        return copy.deepcopy(self.books)
+
+    def restore(self, books: dict[str, Book]) -> None:
+        self.books = books
+
+    def _replay(self, namespace: str, event: Event, late: str) -> Done:
+        book = self.book(namespace)
+        recorded = instant(event["recorded_at"])
+        handle = event.get("handle") or (event.get("ref") if "claim" in event else None)
+        if handle is None:
+            handle = json.dumps(event, sort_keys=True)
+        if handle not in book.handles and (recorded > self.clock or (recorded < book.recorded and late == "refuse")):
+            raise Refused({"OutOfOrder"})
+        stamp = recorded if book.head is None else max(recorded, book.head + 1)
+        return self._write(namespace, event, handle, stamp, recorded, recorded)
+
+    def _write(
+        self, namespace: str, event: Event, handle: str | None, stamp: int, now: int, recorded: int
+    ) -> Done:
+        book = copy.deepcopy(self.book(namespace))
+        digest = json.dumps({k: v for k, v in event.items() if k != "handle"}, sort_keys=True)
+        if handle is not None and handle in book.handles:
+            written, done = book.handles[handle]
+            if written != digest:
+                raise Refused({"RefConflict"})
+            return Done(**{**vars(done), "repeated": True})
+        book.problems = set()
+        done = book.run(event, stamp, now)
+        if book.problems:
+            raise Refused(book.problems)
+        if handle is not None:
+            book.handles[handle] = (digest, done)
+        book.head = stamp
+        book.stamps.append(stamp)
+        book.recorded = max(book.recorded, recorded)
+        self.books[namespace] = book
+        return done
