@@ -236,7 +236,7 @@ def _words(question: Question) -> sa.ScalarSelect[Any]:
 
 
 def _any_word(question: Question) -> sa.ColumnElement[bool]:
-    return sa.func.coalesce(fact.c.search.op("@@")(_words(question)), sa.false())
+    return sa.func.coalesce(fact.c.search.bool_op("@@")(_words(question)), sa.false())
 
 
 def _coverage(question: Question) -> sa.ColumnElement[float]:
@@ -252,7 +252,7 @@ def _every_word(question: Question) -> sa.ColumnElement[bool]:
             sa.cast(sa.literal(question.text_search), pg.REGCONFIG), sa.literal(question.query)
         )
     ).scalar_subquery()
-    return fact.c.search.op("@@")(words)
+    return fact.c.search.bool_op("@@")(words)
 
 
 def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetime) -> sa.TextualSelect:
