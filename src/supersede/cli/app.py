@@ -21,7 +21,7 @@ from supersede.cli.session import SHARED, Actor, Debug, Json, Namespace, Options
 _EPILOG = (
     "A FACT is named by its ref or its id. WHEN is an instant in ISO 8601 with an offset, such as "
     "2026-07-24T09:00:00Z, or a date, which means midnight UTC.\n\n"
-    "Exit status: 0 done, or answered; 1 failed, and nothing changed: one line on stderr says why; "
+    "Exit status: 0 done, or answered; 1 failed: one line on stderr says why, and what to do; "
     "2 the command was not understood; 3 nothing was found (ask, facts), or the server does not run "
     "(db status); 130 interrupted."
 )
