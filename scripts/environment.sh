@@ -3,6 +3,10 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv=$root/.venv
 unset PYTHONPATH PYTHONHOME
+for_tests=embedded,light,dev
+for_all_tests=$for_tests,local,dev-local
+# Builds of torch differ by gigabytes. Of this release, pip takes one for the CPU alone where it finds it.
+torch=torch==2.13.0
 
 # A Python 3.11 or newer that can make environments. Every one on the PATH is tried: the first may be a
 # shim without a version behind it, or lie in a folder that this user cannot read.
@@ -25,14 +29,17 @@ stamp() {
     printf '%s\n%s %s\n' "$root" "$(cksum <"$root/pyproject.toml")" "$1"
 }
 
+# What was installed for the tests serves those who ask for less.
 is_installed() {
     local found
     found=$(cat "$venv/.stamp" 2>/dev/null) || return 1
-    [[ $found == "$(stamp "$1")" || $found == "$(stamp embedded,light,dev)" ]] &&
+    [[ $found == "$(stamp "$1")" || $found == "$(stamp "$for_all_tests")" ||
+        ($found == "$(stamp "$for_tests")" && $1 != "$for_all_tests") ]] &&
         "$venv/bin/python" -c '' >/dev/null 2>&1
 }
 
-# Installs the project with some extras, unless that is done.
+# Installs the project with some extras, unless that is done; further arguments are packages in the
+# version that is wanted, where the extras leave it open.
 install() {
     local extras=$1 python
     if is_installed "$extras"; then
@@ -55,6 +62,6 @@ install() {
         "$python" -m venv "$venv"
     fi
     echo "Installing supersede[$extras] there: a minute or two" >&2
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root[$extras]"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}" --editable "$root[$extras]"
     stamp "$extras" >"$venv/.stamp"
 }
