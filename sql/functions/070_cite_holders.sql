@@ -11,8 +11,12 @@ begin
     for v_fact_id in
         select p_fact_id union select h from unnest(p_holders) as h
     loop
-        perform supersede.add_evidence(p_namespace, v_fact_id, p_sources, p_asserted_at, p_stamp);
-        perform supersede.inherit_evidence(p_namespace, v_fact_id, p_inherit, p_stamp);
+        if p_sources is not null then
+            perform supersede.add_evidence(p_namespace, v_fact_id, p_sources, p_asserted_at, p_stamp);
+        end if;
+        if p_inherit is not null then
+            perform supersede.inherit_evidence(p_namespace, v_fact_id, p_inherit, p_stamp);
+        end if;
     end loop;
 end
 $$;

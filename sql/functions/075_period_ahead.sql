@@ -13,7 +13,7 @@ begin
     if not v_from.said then
         v_from.at := p_now;
     end if;
-    if not v_to.said then
+    if not v_to.said and p_fact.predicate_key is not null then
         v_slot := supersede.slot_of(p_fact.namespace, p_fact.subject_key, p_fact.predicate_key);
         v_to.at := supersede.next_in_slot(p_fact.namespace, v_slot, v_from.at, p_except);
     end if;

@@ -11,7 +11,8 @@ language plpgsql
 as $$
 declare
     v_namespace text := p_fact.namespace;
-    v_slot uuid := supersede.slot_of(v_namespace, p_fact.subject_key, p_fact.predicate_key);
+    v_slot uuid := case when p_fact.predicate_key is not null
+        then supersede.slot_of(v_namespace, p_fact.subject_key, p_fact.predicate_key) end;
     v_plan record;
     v_cut record;
     v_cuts jsonb := '[]';

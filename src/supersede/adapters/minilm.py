@@ -11,6 +11,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,10 +85,22 @@ class MiniLMEmbedder:
             return vectors
         tokenizer, session = self._load()
         pieces = [encoding.ids for encoding in _encode(tokenizer, texts)]
-        for rows in _batches([len(ids) for ids in pieces]):
-            vectors[rows] = _run(session, np.array([pieces[row] for row in rows], dtype=np.int64))
-            if self._progress is not None:
-                self._progress(len(rows))
+        batches = list(_batches([len(ids) for ids in pieces]))
+
+        def run(rows: list[int]) -> Vectors:
+            return _run(session, np.array([pieces[row] for row in rows], dtype=np.int64))
+
+        # One thread a batch: two threads that share one batch this small get no more done than one.
+        threads = min(self._threads, len(batches))
+        pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        try:
+            for rows, found in zip(batches, (pool.map if pool else map)(run, batches), strict=True):
+                vectors[rows] = found
+                if self._progress is not None:
+                    self._progress(len(rows))
+        finally:
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
         return vectors
 
     def exceeds_window(self, texts: Sequence[str]) -> list[bool]:
@@ -102,7 +115,7 @@ class MiniLMEmbedder:
             if self._loaded is None:
                 self._loaded = (
                     _open_tokenizer(self._tokenizer_path),
-                    _open_session(self._model_path, threads=self._threads),
+                    _open_session(self._model_path),
                 )
             return self._loaded
 
@@ -122,14 +135,14 @@ def _open_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def _open_session(path: Path, *, threads: int) -> Any:  # noqa: ANN401 - onnxruntime has no types
+def _open_session(path: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types
     try:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         # Said explicitly, since by default onnxruntime also pins threads to processors, which a
         # container may forbid; it then complains on stderr.
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         return onnxruntime.InferenceSession(
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
