@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from enum import Enum
 from typing import Annotated, NamedTuple
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from supersede.errors import InvalidInstant, InvalidPeriod
 
@@ -86,6 +86,14 @@ Instant = Annotated[
     datetime,
     BeforeValidator(parse_instant),
     PlainSerializer(format_instant, return_type=str, when_used="json"),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "format": "date-time",
+            "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{0,5}[1-9])?Z$",
+        },
+        mode="serialization",
+    ),
 ]
 """A datetime field that reads what :func:`parse_instant` takes and prints one form in JSON."""
 
