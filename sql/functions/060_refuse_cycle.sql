@@ -10,14 +10,17 @@ begin
         perform supersede.fail('SU006', format('%s would supersede itself',
             supersede.name_of(p_namespace, p_new)));
     end if;
-    with recursive ancestor(fact_id, first) as (
-        select o, o from unnest(p_olds) as o
-        union
-        select s.old_fact_id, a.first
-        from ancestor a join supersede.supersedes s
-          on s.namespace = p_namespace and s.new_fact_id = a.fact_id and s.reason <> 'amendment')
-    select a.first into v_old from ancestor a where a.fact_id = p_new limit 1;
-    if found then
+    -- Planned anew each time: a plan kept from when there were few edges would scan them all at every step.
+    execute $query$
+        with recursive ancestor(fact_id, first) as (
+            select o, o from unnest($2) as o
+            union
+            select s.old_fact_id, a.first
+            from ancestor a join supersede.supersedes s
+              on s.namespace = $1 and s.new_fact_id = a.fact_id and s.reason <> 'amendment')
+        select a.first from ancestor a where a.fact_id = $3 limit 1
+    $query$ into v_old using p_namespace, p_olds, p_new;
+    if v_old is not null then
         perform supersede.fail('SU006', format(
             '%s already supersedes %s, directly or through others; it cannot be superseded by it',
             supersede.name_of(p_namespace, v_old), supersede.name_of(p_namespace, p_new)));

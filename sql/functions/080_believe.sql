@@ -49,7 +49,8 @@ begin
         -- Regions are sorted, so the first holder is the one that holds the period's start.
         v_fact_id := v_plan.holders[1];
     end if;
-    if v_plan.cut_ids is not null then
+    if v_plan.cut_ids is not null and not v_created then
+        -- A new fact has superseded nothing yet, so no edge of its own can close a ring.
         perform supersede.refuse_cycle(v_namespace, v_fact_id, v_plan.cut_ids);
     end if;
     if v_created then

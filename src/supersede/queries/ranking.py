@@ -75,7 +75,7 @@ def ranked(scope: Scope, question: Question, *, filters: Filters, valid_at: date
     Rows: namespace, fact id, whether it is current, cosine (six digits), score (six digits), trust, and
     the id of the fact whose score it has where that is one it superseded. A fact with a vector matches
     if its cosine reaches the floor or it holds every word of the question; one without, if it holds any;
-    any, if one it superseded does.
+    a current one also if one that it superseded matches.
     """
     own = _own_scores(scope, question, filters=filters, valid_at=valid_at)
     if question.lineage_credit == 0:
@@ -150,7 +150,10 @@ def _own_scores(scope: Scope, question: Question, *, filters: Filters, valid_at:
 
 
 def _inherited(scope: Scope, own: sa.CTE) -> sa.Subquery:
-    """Per fact the best own score among those it superseded, directly or through others, as known."""
+    """Per current fact the best own score among those it superseded, directly or through others, as known.
+
+    From the current ones downwards: a chain of n has n ancestors of its head, but n squared pairs.
+    """
     rows = scope.rows()
     edge = sa.and_(
         supersedes.c.namespace == rows.c.namespace,
@@ -158,32 +161,38 @@ def _inherited(scope: Scope, own: sa.CTE) -> sa.Subquery:
         supersedes.c.reason != "amendment",
     )
     reach = (
-        sa.select(
-            supersedes.c.namespace,
-            supersedes.c.new_fact_id.label("fact_id"),
-            own.c.fact_id.label("source_id"),
-            own.c.score,
-        )
-        .join(rows, edge)
+        sa.select(own.c.namespace, own.c.fact_id, supersedes.c.old_fact_id.label("ancestor_id"))
+        .select_from(rows)
+        .join(supersedes, edge)
         .join(
             own,
-            sa.and_(own.c.namespace == supersedes.c.namespace, own.c.fact_id == supersedes.c.old_fact_id),
+            sa.and_(own.c.namespace == supersedes.c.namespace, own.c.fact_id == supersedes.c.new_fact_id),
         )
-        .where(own.c.passes)
+        .where(own.c.is_current)
         .cte("reach", recursive=True)
     )
     reach = reach.union(
-        sa.select(supersedes.c.namespace, supersedes.c.new_fact_id, reach.c.source_id, reach.c.score)
-        .join(rows, edge)
+        sa.select(reach.c.namespace, reach.c.fact_id, supersedes.c.old_fact_id)
+        .select_from(rows)
+        .join(supersedes, edge)
         .join(
             reach,
-            sa.and_(reach.c.namespace == supersedes.c.namespace, reach.c.fact_id == supersedes.c.old_fact_id),
+            sa.and_(
+                reach.c.namespace == supersedes.c.namespace,
+                reach.c.ancestor_id == supersedes.c.new_fact_id,
+            ),
         )
     )
+    source = own.alias("source")
     return (
-        sa.select(reach.c.namespace, reach.c.fact_id, reach.c.source_id, reach.c.score)
+        sa.select(reach.c.namespace, reach.c.fact_id, source.c.fact_id.label("source_id"), source.c.score)
+        .join(
+            source,
+            sa.and_(source.c.namespace == reach.c.namespace, source.c.fact_id == reach.c.ancestor_id),
+        )
+        .where(source.c.passes)
         .ext(pg.distinct_on(reach.c.namespace, reach.c.fact_id))
-        .order_by(reach.c.namespace, reach.c.fact_id, reach.c.score.desc(), reach.c.source_id)
+        .order_by(reach.c.namespace, reach.c.fact_id, source.c.score.desc(), source.c.fact_id)
         .subquery("inherited")
     )
 
