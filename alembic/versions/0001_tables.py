@@ -170,6 +170,8 @@ create table supersede.evidence (
     constraint evidence_pkey primary key (namespace, fact_id, source_uri, stamp),
     constraint evidence_fact_fkey foreign key (namespace, fact_id)
         references supersede.fact (namespace, fact_id),
+    constraint evidence_inherited_fkey foreign key (namespace, inherited_from)
+        references supersede.fact (namespace, fact_id),
     constraint evidence_source_size check (octet_length(source_uri) between 1 and 2000),
     constraint evidence_asserted_at_bounds check (asserted_at {_INSTANT}))
 """,

@@ -58,5 +58,12 @@ begin
     perform supersede.check_size(p_event, 'subject', 1000);
     perform supersede.check_size(p_event, 'predicate', 1000);
     perform supersede.check_size(p_event, 'name', 1000);
+    perform supersede.check_size(p_event, 'object', 10000);
+    if octet_length(p_event ->> 'note') > 10000 then
+        perform supersede.fail('SU013', 'a note has at most 10,000 bytes');
+    end if;
+    if jsonb_array_length(p_event -> 'sources') > 1000 then
+        perform supersede.fail('SU013', 'a call takes at most 1,000 sources');
+    end if;
 end
 $$;

@@ -19,6 +19,13 @@ begin
         end if;
         v_asserted_at := coalesce(supersede.instant(
             case jsonb_typeof(v_source) when 'array' then v_source ->> 1 end, 'asserted'), p_asserted_at);
+        if exists (
+            select from supersede.evidence e
+            where e.namespace = p_namespace and e.fact_id = p_fact_id and e.source_uri = v_uri
+              and e.stamp = p_stamp and e.asserted_at is distinct from v_asserted_at)
+        then
+            perform supersede.fail('SU013', format('source %L is given twice, with two dates', v_uri));
+        end if;
         insert into supersede.evidence (namespace, fact_id, source_uri, asserted_at, stamp)
         select p_namespace, p_fact_id, v_uri, v_asserted_at, p_stamp
         where not exists (

@@ -1,21 +1,27 @@
--- Compare what a decision was based on with what is there: of the facts it acts on, and of the slot, no
--- version may have been opened or closed after the stamp that the decision had seen.
+-- Compare what a decision was based on with what is there: of the facts it acts on, and of those that were
+-- ever in the slot of p_fact, no version may have been opened or closed after the stamp that it had seen.
 create or replace function supersede.require_unmoved(
-    p_namespace text, p_facts uuid[], p_slot uuid, p_event jsonb)
+    p_namespace text, p_facts uuid[], p_fact supersede.fact, p_slot uuid, p_event jsonb)
 returns void
 language plpgsql stable
 as $$
 declare
     v_seen timestamptz := supersede.instant(p_event ->> 'based_on', 'based_on');
+    v_facts uuid[] := p_facts;
     v_moved text[];
 begin
     if v_seen is null then
         return;
     end if;
+    if p_slot is not null then
+        select v_facts || array_agg(f.fact_id) into v_facts
+        from supersede.fact f
+        where f.namespace = p_namespace and f.subject_key = p_fact.subject_key
+          and f.predicate_key = p_fact.predicate_key;
+    end if;
     select array_agg(distinct supersede.name_of(p_namespace, v.fact_id)) into v_moved
     from supersede.fact_version v
-    where v.namespace = p_namespace
-      and (v.fact_id = any (p_facts) or v.slot_key = p_slot)
+    where v.namespace = p_namespace and v.fact_id = any (v_facts)
       and (lower(v.tx_time) > v_seen or upper(v.tx_time) > v_seen);
     if v_moved is not null then
         perform supersede.fail('SU009', format(

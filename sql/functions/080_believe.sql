@@ -26,7 +26,8 @@ declare
         lower(p_period));
 begin
     perform supersede.require_unmoved(
-        v_namespace, case when p_is_new then p_olds else p_olds || v_fact_id end, v_slot, p_event);
+        v_namespace, case when p_is_new then p_olds else p_olds || v_fact_id end,
+        p_fact, v_slot, p_event);
     if v_slot is not null or cardinality(p_olds) > 0 then
         select array_agg(p.fact_id) filter (where p.action = 'cut') as cut_ids,
                array_agg(p.reason) filter (where p.action = 'cut') as reasons,

@@ -21,7 +21,7 @@ begin
         v_fact := supersede.existing(p_namespace, p_event, v_olds);
         v_period := supersede.period_by(v_fact, p_event, p_now, '{}');
     end if;
-    perform supersede.require_unmoved(p_namespace, v_olds, null, p_event);
+    perform supersede.require_unmoved(p_namespace, v_olds, null, null, p_event);
     v_result := supersede.believe(
         v_fact, v_is_new, v_period, '{}', null, p_event, p_stamp, p_embedding, p_space, p_truncated);
     v_fact_id := (v_result ->> 'id')::uuid;

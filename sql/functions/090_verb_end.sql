@@ -10,7 +10,7 @@ declare
         supersede.instant(p_event ->> 'until', 'until'));
     v_taken tstzmultirange := supersede.held(p_namespace, v_fact_id) * v_period;
 begin
-    perform supersede.require_unmoved(p_namespace, array[v_fact_id], null, p_event);
+    perform supersede.require_unmoved(p_namespace, array[v_fact_id], null, null, p_event);
     perform supersede.require_current(
         p_namespace, array[v_fact_id], v_period, 'there is nothing to end; look at its history');
     perform supersede.cut(p_namespace, v_fact_id, v_period, p_stamp);

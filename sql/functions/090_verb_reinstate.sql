@@ -16,7 +16,7 @@ begin
     select * into v_fact from supersede.fact f
     where f.namespace = p_namespace and f.fact_id = v_fact_id;
     v_slot := supersede.slot_of(p_namespace, v_fact.subject_key, v_fact.predicate_key);
-    perform supersede.require_unmoved(p_namespace, array[v_fact_id], v_slot, p_event);
+    perform supersede.require_unmoved(p_namespace, array[v_fact_id], v_fact, v_slot, p_event);
     v_period := supersede.period_covered(supersede.last_taken(p_namespace, v_fact_id), p_event);
     if isempty(v_period) then
         perform supersede.fail('SU001', format(

@@ -7,7 +7,7 @@ declare
     v_fact_id uuid := supersede.resolve(p_namespace, p_event ->> 'ref');
     v_taken tstzmultirange := supersede.held(p_namespace, v_fact_id);
 begin
-    perform supersede.require_unmoved(p_namespace, array[v_fact_id], null, p_event);
+    perform supersede.require_unmoved(p_namespace, array[v_fact_id], null, null, p_event);
     perform supersede.require_current(
         p_namespace, array[v_fact_id], tstzmultirange(tstzrange(null, null)),
         'there is nothing to retract; look at its history');

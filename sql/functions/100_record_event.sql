@@ -8,7 +8,7 @@ as $$
 declare
     v_event jsonb := supersede.object_of(p_event);
     v_verb text := v_event ->> 'op';
-    v_digest text := supersede.digest(v_event - 'handle' - 'recorded_at');
+    v_digest text := supersede.digest(v_event - 'handle' - 'recorded_at' - 'based_on');
     v_handle text := v_event ->> 'handle';
     v_recorded_at timestamptz := supersede.instant(v_event ->> 'recorded_at', 'recorded_at');
     v_namespace record;

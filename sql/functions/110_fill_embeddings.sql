@@ -4,17 +4,22 @@ create or replace function supersede.fill_embeddings(
     p_namespace text, p_space smallint, p_fact_ids uuid[], p_vectors halfvec[], p_truncated boolean[],
     p_actor text default null)
 returns integer
-language plpgsql security definer set search_path from current
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_namespace record := supersede.lock_namespace(p_namespace);
-    v_stamp timestamptz := v_namespace.head + interval '1 microsecond';
+    v_namespace record;
+    v_stamp timestamptz;
     v_dimensions integer := (select s.dimensions from supersede.embedding_space s where s.id = p_space);
     v_wrong integer := (
-        select vector_dims(v) from unnest(p_vectors) as v
-        where vector_dims(v) is distinct from v_dimensions limit 1);
+        select supersede.dimensions(v) from unnest(p_vectors) as v
+        where supersede.dimensions(v) is distinct from v_dimensions limit 1);
     v_filled uuid[];
 begin
+    if not exists (select from supersede.namespace n where n.namespace = p_namespace) then
+        perform supersede.fail('SU010', format('namespace %L does not exist', p_namespace));
+    end if;
+    v_namespace := supersede.lock_namespace(p_namespace);
+    v_stamp := v_namespace.head + interval '1 microsecond';
     if v_wrong is not null then
         perform supersede.fail('SU011', format(
             'a vector has %s dimensions; the space has %s', v_wrong, v_dimensions));

@@ -4,7 +4,7 @@ create or replace function supersede.replay(
     embedding halfvec default null, space_id smallint default null, truncated boolean default false,
     out_of_order text default 'refuse')
 returns jsonb
-language plpgsql security definer set search_path from current
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform supersede.check_choice(

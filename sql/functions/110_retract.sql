@@ -2,7 +2,7 @@
 create or replace function supersede.retract(
     event jsonb, namespace text default 'default', actor text default null)
 returns jsonb
-language plpgsql security definer set search_path from current
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform supersede.refuse_recorded_at(event);

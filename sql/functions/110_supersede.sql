@@ -3,7 +3,7 @@ create or replace function supersede.supersede(
     event jsonb, namespace text default 'default', actor text default null,
     embedding halfvec default null, space_id smallint default null, truncated boolean default false)
 returns jsonb
-language plpgsql security definer set search_path from current
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform supersede.refuse_recorded_at(event);

@@ -16,7 +16,9 @@ begin atomic
            lower(v.valid_time), upper(v.valid_time), f.asserted_at, f.stamp,
            array(select e.source_uri from supersede.evidence e
                  where e.namespace = f.namespace and e.fact_id = f.fact_id and e.stamp <= k.known_at
-                 group by e.source_uri order by max(e.asserted_at) desc nulls last, e.source_uri)
+                 group by e.source_uri
+                 order by bool_and(e.inherited_from is not null), max(e.asserted_at) desc nulls last,
+                          max(e.stamp) desc, e.source_uri)
     from (
         select n.namespace, least(coalesce(facts_as_of.known_at, n.head), n.head) as known_at,
                coalesce(facts_as_of.valid_at, greatest(supersede.clock(), n.head)) as valid_at
@@ -30,4 +32,4 @@ end;
 
 comment on function supersede.facts_as_of(timestamptz, timestamptz, text[]) is
     'The facts believed at valid_at as known at known_at (each: else now), in namespaces (else all). '
-    'A known_at past a namespace''s head is clamped to it.';
+    'A known_at past a namespace''s head is clamped to it, however far it lies ahead.';

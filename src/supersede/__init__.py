@@ -37,9 +37,10 @@ if TYPE_CHECKING:
         TrustConflict,
         UnsafeIsolation,
     )
-    from supersede.models import Answer, Basis, Fact, History, Lineage, Recorded, Verification
+    from supersede.models import Answer, Basis, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
     from supersede.store import FactStore
+    from supersede.timelines import Diff, History, Lineage
 
 __version__ = "0.1.0"
 
@@ -47,7 +48,8 @@ _HOMES = {
     "store": ["FactStore"],
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
-    "models": ["Answer", "Basis", "Fact", "History", "Lineage", "Recorded", "Verification"],
+    "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
+    "timelines": ["Diff", "History", "Lineage"],
     "errors": [
         "Conflict",
         "DimensionMismatch",
@@ -84,6 +86,7 @@ __all__ = [
     "AsyncFactStore",
     "Basis",
     "Conflict",
+    "Diff",
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",

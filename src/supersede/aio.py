@@ -23,10 +23,7 @@ from supersede.models import (
     Answer,
     Basis,
     Cardinality,
-    Diff,
     Fact,
-    History,
-    Lineage,
     Reason,
     Recorded,
     Verification,
@@ -35,7 +32,8 @@ from supersede.periods import InstantLike, Unbounded
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
-from supersede.verbs import IfNotCurrent, Made
+from supersede.timelines import Diff, History, Lineage
+from supersede.verbs import IfNotCurrent, Made, afterwards
 
 _T = TypeVar("_T")
 
@@ -187,7 +185,7 @@ class AsyncFactStore(AsyncVerbs):
 
     @staticmethod
     async def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str = "english"
+        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
     ) -> tuple[str, ...]:
         """Prepare a database."""
         return await asyncio.to_thread(opening.init, url, embedder=embedder, text_search=text_search)
@@ -219,7 +217,8 @@ class AsyncFactStore(AsyncVerbs):
             async with self._engine.begin() as connection:
                 transaction = AsyncTransaction(connection, writer)
                 yield transaction
-        if rows := await transaction.vectors():
+        with afterwards():
+            rows = await transaction.vectors()
             await db.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))
 
     async def _run(self, job: bulk.Job, items: Iterable[Any], progress: Progress | None) -> list[Recorded]:
@@ -287,7 +286,22 @@ class AsyncFactStore(AsyncVerbs):
     ) -> Answer:
         """What was believed that answers a question, best first."""
         if basis is not None:
-            return await self._ask_again(questions.again(basis, "ask", query))
+            return await self._ask_again(
+                questions.again(
+                    basis,
+                    "ask",
+                    query,
+                    as_of,
+                    valid_at,
+                    known_at,
+                    namespaces,
+                    min_similarity,
+                    explain,
+                    top_k != 10,
+                    lineage_credit != 0.9,
+                    which or None,
+                )
+            )
         asked = questions.ask(
             query,
             top_k=top_k,
@@ -314,7 +328,20 @@ class AsyncFactStore(AsyncVerbs):
     ) -> Answer:
         """Every fact believed at a point, unranked."""
         if basis is not None:
-            return await self._ask_again(questions.again(basis, "facts"))
+            return await self._ask_again(
+                questions.again(
+                    basis,
+                    "facts",
+                    as_of,
+                    valid_at,
+                    known_at,
+                    namespaces,
+                    after,
+                    explain,
+                    limit != 1_000,
+                    which or None,
+                )
+            )
         asked = questions.facts(
             which=questions.which(which),
             limit=limit,

@@ -194,7 +194,7 @@ def notice(
 ) -> str | None:
     """What a person needs to know about an answer, in a sentence or a few; None where it is plain.
 
-    :param firsts: per namespace the stamp of its first operation.
+    :param firsts: per namespace the stamp of its first fact.
     :param more: how many facts a limit left out.
     """
     said: list[str] = []
@@ -225,7 +225,8 @@ def notice(
 def _nothing_recorded(basis: Basis, firsts: Mapping[str, datetime | None]) -> list[str]:
     said = []
     for name, first in firsts.items():
-        if first is None or basis.heads.get(name) is None:
+        head = basis.heads.get(name)
+        if first is None or head is None or first > head:
             said.append(f"Nothing has been recorded in namespace {name!r} yet.")
         else:
             said.append(

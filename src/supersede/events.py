@@ -237,7 +237,8 @@ def head_seen(based_on: BasedOn, namespace: str) -> str:
     if namespace not in basis.heads:
         raise InvalidInput(f"based_on: that answer did not look at namespace {namespace!r}")
     head = basis.heads[namespace]
-    return format_instant(head) if head else "0001-01-01T00:00:00Z"
+    # An answer about the past saw no more than was known then, however far the head was.
+    return format_instant(min(head, basis.known_at)) if head else "0001-01-01T00:00:00Z"
 
 
 def olds(value: FactLike | Iterable[FactLike]) -> list[str]:

@@ -10,21 +10,14 @@ import sqlalchemy as sa
 from supersede import facts, queries
 from supersede.errors import InvalidPeriod
 from supersede.models import (
-    Change,
-    Diff,
     Edge,
-    Evidence,
     Fact,
-    History,
-    HistoryEdge,
-    Lineage,
-    LineageFact,
     Related,
-    Version,
 )
 from supersede.periods import Period
 from supersede.queries import Scope
 from supersede.reads import now, points
+from supersede.timelines import Change, Diff, Evidence, History, HistoryEdge, Lineage, LineageFact, Version
 
 
 def present(connection: sa.Connection, namespace: str) -> tuple[Scope, datetime]:
@@ -154,6 +147,7 @@ def diff(
     _, until = points(at, (None, known_to))
     if known_from >= until:
         raise InvalidPeriod("known_to must come after known_from")
+    scope = Scope(scope.namespaces, [min(until, head) for head in scope.heads], scope.heads)
     rows = [
         row
         for row in connection.execute(queries.changes(namespace, known_from, until))

@@ -17,6 +17,13 @@ from supersede.errors import InvalidInput, SchemaOutOfDate, ServerUnsupported
 from supersede.schema import HEAD_REVISION, SCHEMA
 
 ROLES = ("supersede_reader", "supersede_writer", "supersede_importer", "supersede_analyst")
+# As a cast to regconfig finds one, but without an error where there is none.
+_REGCONFIG = """
+select c.oid from pg_catalog.pg_ts_config c
+where c.cfgname = :name
+  and case when :schema = '' then pg_catalog.pg_ts_config_is_visible(c.oid)
+           else c.cfgnamespace = to_regnamespace(:schema) end
+"""
 # Two processes that open the same new database at once take turns.
 _INIT_LOCK = 0x7375_7065
 
@@ -87,12 +94,13 @@ def _config(connection: sa.Connection) -> Config:
     return config
 
 
-def init(engine: sa.Engine, *, text_search: str = "english") -> list[str]:
+def init(engine: sa.Engine, *, text_search: str | None = None) -> list[str]:
     """Create the extensions and bring the schema to head; safe to repeat.
 
     :returns: statements for somebody who may create roles, where the owner may not; else none. After
         them, ``init`` once more grants the roles what they need.
-    :param text_search: PostgreSQL text-search configuration, fixed at the first ``init``.
+    :param text_search: PostgreSQL text-search configuration, fixed at the first ``init``; else the one
+        that was chosen then, or ``english``.
     :raises ServerUnsupported: if an extension is missing or may not be created.
     :raises SchemaOutOfDate: if the database was made by a newer supersede.
     :raises InvalidInput: if the configuration does not exist or another one was chosen before.
@@ -136,9 +144,13 @@ def downgrade(connection: sa.Connection, revision: str) -> None:
 
 def _create_extensions(connection: sa.Connection) -> None:
     # Said, since under our search path they would land in pg_catalog. One that is there stays where it is.
-    home = connection.execute(
-        sa.text("select coalesce(quote_ident(to_regnamespace('public')::text), :own)"), {"own": SCHEMA}
-    ).scalar_one()
+    # Not into ours either, whose routines are closed to everybody but our roles.
+    if connection.execute(sa.text("select to_regnamespace('public')")).scalar() is not None:
+        home = "public"
+    else:
+        home = f"{SCHEMA}_extensions"
+        connection.execute(sa.text(f"create schema if not exists {home}"))
+        connection.execute(sa.text(f"grant usage on schema {home} to public"))
     for name in db.EXTENSIONS:
         try:
             with connection.begin_nested():
@@ -151,28 +163,29 @@ def _create_extensions(connection: sa.Connection) -> None:
             ) from error.orig
 
 
-def _choose_text_search(connection: sa.Connection, text_search: str) -> None:
-    if not re.fullmatch(r"[a-z_][a-z0-9_.]*", text_search):
-        raise InvalidInput(f"text search configuration {text_search!r} is not a plain name")
-    chosen = connection.execute(sa.text("select text_search::text from supersede.configuration")).scalar()
+def _choose_text_search(connection: sa.Connection, text_search: str | None) -> None:
+    chosen = connection.execute(sa.text("select text_search::oid from supersede.configuration")).scalar()
+    if chosen is not None and text_search is None:
+        return
+    name = text_search or "english"
+    if not re.fullmatch(r"[a-z_][a-z0-9_.]*", name):
+        raise InvalidInput(f"text search configuration {name!r} is not a plain name")
+    wanted = connection.execute(
+        sa.text(_REGCONFIG), {"schema": name.rpartition(".")[0], "name": name.rpartition(".")[2]}
+    ).scalar()
+    if wanted is None:
+        raise InvalidInput(f"there is no text search configuration {name!r}; psql's " r"\dF lists them")
     if chosen is None:
-        try:
-            with connection.begin_nested():
-                connection.execute(
-                    sa.text(
-                        "insert into supersede.configuration (text_search) values (cast(:name as regconfig))"
-                    ),
-                    {"name": text_search},
-                )
-        except sa.exc.DBAPIError as error:
-            raise InvalidInput(
-                f"there is no text search configuration {text_search!r}: {_first_line(error)}; "
-                r"psql's \dF lists them"
-            ) from error.orig
-    elif chosen.removeprefix("pg_catalog.") != text_search.removeprefix("pg_catalog."):
+        connection.execute(
+            sa.text(
+                "insert into supersede.configuration (text_search) values (cast(:oid as oid)::regconfig)"
+            ),
+            {"oid": wanted},
+        )
+    elif chosen != wanted:
         raise InvalidInput(
-            f"this database was made with text search configuration {chosen!r}; the text columns "
-            f"of its facts cannot be changed to {text_search!r}"
+            "this database was made with another text search configuration; the text columns of its "
+            f"facts cannot be changed to {name!r}"
         )
 
 

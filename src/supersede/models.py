@@ -45,6 +45,9 @@ def _halves(packed: str) -> str:
     return packed
 
 
+RULES = 1
+"""Raised with every change of how answers are ranked, grouped or worded from the same basis."""
+
 Text = Annotated[str, AfterValidator(_storable)]
 """A text that PostgreSQL can hold."""
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -177,13 +180,16 @@ class Filters(Frozen):
 class Basis(Frozen):
     """What an answer stood on: enough to ask the same again and get the same answer.
 
-    ``heads`` holds, per namespace, the stamp that the answer could see (None: nothing was recorded).
-    ``known_at_said`` tells a ``known_at`` that was asked for from one that was the present.
-    ``vector`` is the question's, as base64 of little-endian float16.
-    ``no_vector`` says why there is none. ``str()`` gives a short text; :meth:`parse` reads it.
+    ``rules`` counts the changes of how this package ranks, groups and words its notices: an answer made
+    under others may differ. ``heads`` holds, per namespace, the stamp that the answer could see (None:
+    nothing was recorded). ``known_at_said`` tells a ``known_at`` that was asked for from one that was the
+    present. ``vector`` is the question's, as base64 of little-endian float16, ``no_vector`` says why there
+    is none. ``after`` is namespace and id of the fact behind which a page goes on. ``str()`` gives a short
+    text; :meth:`parse` reads it.
     """
 
     version: Literal[1] = 1
+    rules: int = Field(default=RULES, ge=1)
     question: Literal["ask", "facts"]
     heads: dict[Text, Instant | None]
     valid_at: Instant
@@ -194,7 +200,7 @@ class Basis(Frozen):
     no_vector: str | None = None
     space: Text | None = None
     limit: int = Field(ge=1, le=1_000_000)
-    after: Text | None = None
+    after: tuple[Text, Text] | None = None
     filters: Filters = Filters()
     min_trust: Trust | None = None
     cosine_weight: Share = 0.8
@@ -206,7 +212,9 @@ class Basis(Frozen):
     explain: bool = False
 
     def __str__(self) -> str:
-        text = json.dumps(self.model_dump(mode="json", exclude_defaults=True), separators=(",", ":"))
+        # Defaults are written out: another release may have others.
+        plain = self.model_dump(mode="json", exclude_none=True)
+        text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
         packed = zlib.compress(text.encode(), 9)
         return "sb1." + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
@@ -232,8 +240,8 @@ class Basis(Frozen):
             if text.startswith("sb1."):
                 packed = text[4:] + "=" * (-len(text[4:]) % 4)
                 unpacker = zlib.decompressobj()
-                # A basis is some kilobytes; more would be somebody else's file.
-                text = unpacker.decompress(base64.urlsafe_b64decode(packed), 1_000_000).decode()
+                # The longest question and filters fit in; more would be somebody else's file.
+                text = unpacker.decompress(base64.urlsafe_b64decode(packed), 2_000_000).decode()
             return cls.model_validate_json(text)
         except (ValueError, zlib.error, ValidationError) as error:
             raise InvalidInput("this is no basis: neither its text (sb1...) nor its JSON") from error
@@ -310,102 +318,15 @@ class Recorded(Frozen):
     notice: str | None = None
 
 
-class Version(Frozen):
-    """One rectangle: valid time and transaction time, and the verbs that opened and closed it."""
-
-    valid: Period
-    known: Period
-    opened_by: str | None = None
-    closed_by: str | None = None
-
-
-class Evidence(Frozen):
-    """A source of a fact: when it asserted the claim, and when the store learnt of it."""
-
-    source: str
-    asserted: Instant | None = None
-    recorded: Instant
-    inherited_from: Related | None = None
-
-
-class History(Frozen):
-    """Everything the store has held about one fact, oldest first."""
-
-    fact: Fact
-    versions: tuple[Version, ...]
-    evidence: tuple[Evidence, ...]
-    supersedes: tuple[HistoryEdge, ...] = ()
-    superseded_by: tuple[HistoryEdge, ...] = ()
-    amends: tuple[HistoryEdge, ...] = ()
-    amended_by: tuple[HistoryEdge, ...] = ()
-
-
-class HistoryEdge(Edge):
-    """An edge with what it took and when it was recorded."""
-
-    taken: tuple[Period, ...] = ()
-    recorded: Instant
-
-
-class LineageFact(Edge):
-    """A fact up or down the chain: ``depth`` edges away, next to ``next_to``."""
-
-    claim: str | None = None
-    depth: int
-    next_to: Related
-
-
-class Lineage(Frozen):
-    """Where a fact came from and what came of it, over supersedes edges.
-
-    ``ancestors`` are what it superseded, directly (depth 1) and through others; ``descendants`` what
-    superseded it. Amendments are listed apart: they take nothing.
-    """
-
-    fact: Fact
-    ancestors: tuple[LineageFact, ...] = ()
-    descendants: tuple[LineageFact, ...] = ()
-
-    @property
-    def predecessors(self) -> tuple[LineageFact, ...]:
-        """The direct ancestors."""
-        return tuple(fact for fact in self.ancestors if fact.depth == 1)
-
-    @property
-    def successors(self) -> tuple[LineageFact, ...]:
-        """The direct descendants."""
-        return tuple(fact for fact in self.descendants if fact.depth == 1)
-
-
-class Change(Related):
-    """How belief in one fact differs between two instants: validity it gained, validity it lost."""
-
-    claim: str | None = None
-    gained: tuple[Period, ...] = ()
-    lost: tuple[Period, ...] = ()
-    superseded_by: tuple[Edge, ...] = ()
-
-
-class Diff(Frozen):
-    """What changed in belief after ``known_from``, up to and including ``known_to``; by first change."""
-
-    known_from: Instant
-    known_to: Instant
-    valid_at: Instant | None = None
-    changes: tuple[Change, ...] = ()
-
-
 class Verification(Frozen):
     """What asking an answer again gave.
 
     ``equal``; ``erased``: equal but for facts erased since; ``approximate``: it had not been ranked
     exactly; ``space_gone``: its embedding space is not here; ``different``: it changed, which must not
-    happen. ``differences`` names the fields that differ.
+    happen; ``rules_changed``: it changed, and so did the rules of this package since. ``differences``
+    names the fields that differ.
     """
 
-    outcome: Literal["equal", "erased", "approximate", "space_gone", "different"]
+    outcome: Literal["equal", "erased", "approximate", "space_gone", "rules_changed", "different"]
     differences: tuple[str, ...] = ()
     shared: int | None = Field(default=None, description="facts in both, where ranking was approximate")
-
-
-History.model_rebuild()

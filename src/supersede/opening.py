@@ -38,7 +38,7 @@ def check(connection: sa.Connection) -> list[facts.Space]:
     return facts.spaces(connection)
 
 
-def init(url: str, *, embedder: Embedder | None, text_search: str) -> tuple[str, ...]:
+def init(url: str, *, embedder: Embedder | None, text_search: str | None) -> tuple[str, ...]:
     """Prepare a database, as ``FactStore.init`` describes."""
     engine = db.make_engine(url)
     try:
@@ -68,4 +68,4 @@ def _prepare(url: str, embedder: Embedder | None) -> None:
         engine.dispose()
     wanted = embedder or adapters.default()
     if not current or (wanted is not None and wanted.model not in models):
-        init(url, embedder=embedder, text_search="english")
+        init(url, embedder=embedder, text_search=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypedDict
@@ -13,6 +14,8 @@ from supersede.periods import InstantLike, parse_instant
 
 MOST = 1_000_000
 LONGEST_QUERY = 100_000
+LARGEST_WHERE = 65_536
+LONGEST_FILTER = 10_000
 
 Asked = Mapping[str, Any]
 """The fields of a basis that a question brings; the heads and the point are added to them."""
@@ -73,8 +76,12 @@ def which(asked: Which) -> Asked:
     if where is not None and not isinstance(where, Mapping):
         raise InvalidInput("where must be a mapping (a JSON object)")
     plain: dict[str, Any] = {key: text(value, key) for key, value in given.items()}
+    if any(len(value) > LONGEST_FILTER for value in plain.values()):
+        raise InvalidInput(f"a filter has at most {LONGEST_FILTER:,} characters")
     if where is not None:
         plain["where"] = json_value(where, "where")
+        if len(json.dumps(plain["where"], ensure_ascii=False).encode()) > LARGEST_WHERE:
+            raise InvalidInput(f"where has at most {LARGEST_WHERE:,} bytes of JSON")
     return {"filters": Filters(**plain), "min_trust": min_trust}
 
 
@@ -110,14 +117,14 @@ def names(namespaces: Sequence[str] | None, own: str) -> list[str]:
     return found
 
 
-def again(basis: Basis | str, question: str, query: str | None = None) -> Basis:
+def again(basis: Basis | str, question: str, *beside: object) -> Basis:
     """A basis to ask again.
 
-    :param query: must not come beside it, since a basis holds its own.
-    :raises InvalidInput: if it is no basis, or one of another kind of question.
+    :param beside: what else was said, which a basis holds itself; all of it must be unsaid.
+    :raises InvalidInput: if it is no basis, or one of another kind of question, or not alone.
     """
-    if query is not None:
-        raise InvalidInput("a basis holds its own query; pass one or the other")
+    if any(said is not None and said is not False for said in beside):
+        raise InvalidInput("a basis holds its whole question; pass nothing beside it")
     found = Basis.read(basis)
     if found.question != question:
         raise InvalidInput(f"this basis is of {found.question}(), not of {question}()")
@@ -167,10 +174,14 @@ def facts(
     return {
         "question": "facts",
         "limit": whole(limit, "limit"),
-        "after": None if after is None else fact_name(after, "after"),
+        "after": None if after is None else _named(after),
         **which,
         "explain": explain,
     }
+
+
+def _named(after: FactLike) -> tuple[str | None, str]:
+    return getattr(after, "namespace", None), fact_name(after, "after")
 
 
 def diff(

@@ -13,6 +13,7 @@ from supersede.adapters import vectors
 from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, OutOfSync, SpaceGone
 from supersede.facts import Head, Key
 from supersede.models import (
+    RULES,
     Answer,
     Basis,
     Fact,
@@ -103,12 +104,24 @@ def ask(
     return answer(connection, basis, {name: head.first for name, head in heads.items()})
 
 
-def _resolve_any(connection: sa.Connection, names: Sequence[str], wanted: str) -> str:
-    """The id of a fact that any of the namespaces knows by this name; the last one's error otherwise."""
-    for name in names[:-1]:
+def _resolve_any(
+    connection: sa.Connection, names: Sequence[str], wanted: tuple[str | None, str]
+) -> tuple[str, str]:
+    """Namespace and id of a fact that one of the namespaces knows by this name.
+
+    :raises FactNotFound: if none does.
+    :raises InvalidInput: if several do.
+    """
+    namespace, name = wanted
+    found = []
+    for each in names if namespace is None else [namespace]:
         with suppress(FactNotFound):
-            return str(facts.resolve(connection, name, wanted)[1])
-    return str(facts.resolve(connection, names[-1], wanted)[1])
+            found.append(facts.resolve(connection, each, name))
+    if not found:
+        raise FactNotFound(f"after: none of the namespaces has a fact with the id or ref {name!r}")
+    if len(found) > 1:
+        raise InvalidInput(f"after: several namespaces know a fact {name!r}; pass the fact itself")
+    return found[0][0], str(found[0][1])
 
 
 def ask_again(connection: sa.Connection, basis: Basis) -> Answer:
@@ -125,7 +138,7 @@ def ask_again(connection: sa.Connection, basis: Basis) -> Answer:
 def answer(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
     """The answer that a basis stands for; the same basis gives the same answer for ever.
 
-    :param firsts: per namespace the stamp of its first operation.
+    :param firsts: per namespace the stamp of its first fact.
     :raises SpaceGone: if the space of the basis's vector is not registered here.
     """
     return (_ask if basis.question == "ask" else _facts)(connection, basis, firsts)
@@ -149,7 +162,7 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
             groups,
             candidate,
             limit=basis.limit,
-            threshold=basis.near_duplicate or DEFAULT_NEAR_DUPLICATE,
+            threshold=(DEFAULT_NEAR_DUPLICATE if basis.near_duplicate is None else basis.near_duplicate),
         ):
             break
     withheld = [
@@ -206,10 +219,10 @@ def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetim
     )
 
 
-def _start_after(keys: Sequence[Key], after: str | None) -> int:
+def _start_after(keys: Sequence[Key], after: tuple[str, str] | None) -> int:
     if after is None:
         return 0
-    return next((n + 1 for n, key in enumerate(keys) if str(key[1]) == after), len(keys))
+    return next((n + 1 for n, key in enumerate(keys) if (key[0], str(key[1])) == after), len(keys))
 
 
 def _finish(
@@ -357,4 +370,5 @@ def verify(connection: sa.Connection, given: Answer) -> Verification:
     if again == given:
         return Verification(outcome="equal")
     differing = tuple(name for name in Answer.model_fields if getattr(again, name) != getattr(given, name))
-    return Verification(outcome="different", differences=differing)
+    changed = "different" if given.basis.rules == RULES else "rules_changed"
+    return Verification(outcome=changed, differences=differing)

@@ -146,6 +146,7 @@ evidence = sa.Table(
     sa.Column("stamp", INSTANT, primary_key=True),
     sa.Column("inherited_from", sa.Uuid),
     _fact_key("fact_id", "evidence_fact_fkey"),
+    _fact_key("inherited_from", "evidence_inherited_fkey"),
     sa.Index("evidence_source_idx", "namespace", "source_uri"),
     comment="Sources of facts; append-only.",
 )

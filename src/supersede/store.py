@@ -16,10 +16,7 @@ from supersede.events import FactLike
 from supersede.models import (
     Answer,
     Basis,
-    Diff,
     Fact,
-    History,
-    Lineage,
     Recorded,
     Verification,
 )
@@ -27,7 +24,8 @@ from supersede.periods import InstantLike
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
-from supersede.verbs import Transaction, Verbs
+from supersede.timelines import Diff, History, Lineage
+from supersede.verbs import Transaction, Verbs, afterwards
 
 _T = TypeVar("_T")
 
@@ -85,12 +83,15 @@ class FactStore(Verbs):
             raise
 
     @staticmethod
-    def init(url: str, *, embedder: Embedder | None = None, text_search: str = "english") -> tuple[str, ...]:
+    def init(
+        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+    ) -> tuple[str, ...]:
         """Prepare a database: extensions, schema, embedding space. Safe to repeat; upgrades an older one.
 
         :param embedder: whose space to register; else the light one, where it is installed. The first
             space registered is the active one.
-        :param text_search: PostgreSQL text-search configuration; fixed at the first call.
+        :param text_search: PostgreSQL text-search configuration, fixed at the first call; else
+            ``english``.
         :returns: statements that somebody who may create roles has to run, where the owner may not;
             after them, ``init`` once more grants the roles what they need.
         :raises ServerUnsupported: if the server is too old or lacks an extension.
@@ -124,7 +125,8 @@ class FactStore(Verbs):
                 connection, self._writer._replace(actor=events.actor(actor, self.actor))
             )
             yield transaction
-        if rows := transaction.vectors():
+        with afterwards():
+            rows = transaction.vectors()
             with db.writing(self._engine) as connection:
                 bulk.fill(connection, self._writer, rows)
 
@@ -212,7 +214,22 @@ class FactStore(Verbs):
         :raises EmbedderError: if the embedder returns what cannot be ranked.
         """
         if basis is not None:
-            return self._ask_again(questions.again(basis, "ask", query))
+            return self._ask_again(
+                questions.again(
+                    basis,
+                    "ask",
+                    query,
+                    as_of,
+                    valid_at,
+                    known_at,
+                    namespaces,
+                    min_similarity,
+                    explain,
+                    top_k != 10,
+                    lineage_credit != 0.9,
+                    which or None,
+                )
+            )
         asked = questions.ask(
             query,
             top_k=top_k,
@@ -244,7 +261,20 @@ class FactStore(Verbs):
         Other parameters and errors as in :meth:`ask`.
         """
         if basis is not None:
-            return self._ask_again(questions.again(basis, "facts"))
+            return self._ask_again(
+                questions.again(
+                    basis,
+                    "facts",
+                    as_of,
+                    valid_at,
+                    known_at,
+                    namespaces,
+                    after,
+                    explain,
+                    limit != 1_000,
+                    which or None,
+                )
+            )
         asked = questions.facts(
             which=questions.which(which),
             limit=limit,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, Unpack
 from uuid import UUID
 
@@ -12,9 +13,13 @@ import sqlalchemy as sa
 from supersede import engine as db
 from supersede import events, facts
 from supersede.bulk import Writer
+from supersede.errors import SupersedeError
 from supersede.events import BasedOn, Call, Content, FactLike, Source
+from supersede.logs import get_logger
 from supersede.models import Cardinality, Reason, Recorded
 from supersede.periods import InstantLike, Unbounded
+
+_log = get_logger(__name__)
 
 IfNotCurrent = Literal["refuse", "link"]
 
@@ -165,6 +170,15 @@ class Transaction(Verbs):
     def vectors(self) -> list[tuple[UUID, str, bool]]:
         """Vectors of the facts that were made, to be stored once the block is over."""
         return self._made.vectors()
+
+
+@contextmanager
+def afterwards() -> Iterator[None]:
+    """Around what stores vectors after a commit: what was recorded stays so, whatever comes of them."""
+    try:
+        yield
+    except SupersedeError as error:
+        _log.warning("vectors_left_to_fill_embeddings", error=error.message)
 
 
 class Made:

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.printing import console, line, name, paragraph, plain, span
-from supersede.models import Evidence, Fact, History, HistoryEdge, Lineage, LineageFact
+from supersede.models import Fact
 from supersede.periods import Period, format_short
+from supersede.timelines import Evidence, History, HistoryEdge, Lineage, LineageFact
 
 # A chain can be dozens of facts long; further in, a claim would have no room left.
 _DEEPEST_INDENT = 8

@@ -108,9 +108,7 @@ def folded(
         return {}
     columns = [fact.c.namespace, fact.c.fact_id]
     parts = [fact.c.subject_key, fact.c.predicate_key, fact.c.object_key]
-    rows = connection.execute(
-        sa.select(*columns, *parts).where(queries.among(fact.c.fact_id, [key[1] for key in keys]))
-    )
+    rows = connection.execute(sa.select(*columns, *parts).where(queries.these(keys)))
     return {(row[0], row[1]): (row[2], row[3], row[4]) for row in rows}
 
 
@@ -260,7 +258,7 @@ def titles(
     ids = [key[1] for key in keys]
     names = refs(connection, scope, ids)
     rows = connection.execute(
-        sa.select(fact.c.namespace, fact.c.fact_id, fact.c.claim).where(queries.among(fact.c.fact_id, ids))
+        sa.select(fact.c.namespace, fact.c.fact_id, fact.c.claim).where(queries.these(keys))
     )
     return {(row[0], row[1]): (_first(names, (row[0], row[1])), row[2]) for row in rows}
 

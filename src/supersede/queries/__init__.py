@@ -34,6 +34,7 @@ from supersede.queries.registry import (
 from supersede.queries.scope import (
     Scope,
     among,
+    these,
 )
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "resolve",
     "sources",
     "state",
+    "these",
     "unembedded",
     "unfilled",
     "vectors",

@@ -177,7 +177,7 @@ def changes(name: str, known_from: datetime, known_to: datetime) -> sa.TextualSe
 
 
 def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
-    """The facts up (or down) the chain of supersessions, each at its smallest depth first.
+    """The facts up (or down) the chain of supersessions, smallest depth first, then the newest edge.
 
     :param down: towards what superseded the fact; else towards what it superseded.
     """
@@ -197,6 +197,7 @@ def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
             there.label("fact_id"),
             here.label("next_to"),
             supersedes.c.reason,
+            supersedes.c.stamp,
             sa.literal(1).label("depth"),
         )
         .join(rows, known)
@@ -204,8 +205,8 @@ def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
         .cte("chain", recursive=True)
     )
     chain = chain.union(
-        sa.select(there, here, supersedes.c.reason, chain.c.depth + 1)
+        sa.select(there, here, supersedes.c.reason, supersedes.c.stamp, chain.c.depth + 1)
         .join(rows, known)
         .join(chain, here == chain.c.fact_id)
     )
-    return sa.select(chain).order_by(chain.c.depth)
+    return sa.select(chain).order_by(chain.c.depth, chain.c.stamp.desc(), chain.c.next_to)

@@ -15,7 +15,6 @@ from supersede.schema import (
     embedding,
     fact,
     namespace,
-    operation,
 )
 
 
@@ -28,10 +27,10 @@ def state() -> Statement:
 
 
 def heads(names: Sequence[str]) -> Statement:
-    """Per existing namespace its head and the stamp of its first operation."""
+    """Per existing namespace its head and the stamp of its first fact."""
     first = (
-        sa.select(sa.func.min(operation.c.stamp))
-        .where(operation.c.namespace == namespace.c.namespace)
+        sa.select(sa.func.min(fact.c.stamp))
+        .where(fact.c.namespace == namespace.c.namespace)
         .scalar_subquery()
     )
     return sa.select(namespace.c.namespace, namespace.c.head, first).where(

@@ -57,6 +57,14 @@ def among(column: sa.ColumnElement[UUID], ids: Sequence[UUID]) -> sa.ColumnEleme
     return column == sa.any_(sa.cast(list(ids), pg.ARRAY(sa.Uuid)))
 
 
+def these(keys: Sequence[tuple[str, UUID]]) -> sa.ColumnElement[bool]:
+    """That a fact is one of some, by namespace and id: an id alone finds no index, and no isolation."""
+    return sa.and_(
+        fact.c.namespace == sa.any_(sa.cast(sorted({key[0] for key in keys}), pg.ARRAY(sa.Text))),
+        among(fact.c.fact_id, [key[1] for key in keys]),
+    )
+
+
 def matches(filters: Filters) -> list[sa.ColumnElement[bool]]:
     """The conditions of a question's filters on ``fact``, folded as the stored keys are."""
     fold = sa.func.supersede.fold
