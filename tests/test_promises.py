@@ -144,7 +144,7 @@ def test_the_text_search_of_a_database_stays_through_init(empty_database: str) -
     FactStore.init(empty_database, text_search="simple")
     FactStore.init(empty_database)
     FactStore.init(empty_database, text_search="pg_catalog.simple")
-    with pytest.raises(InvalidInput, match="another text search"):
+    with pytest.raises(InvalidInput, match="made with text search configuration 'simple'"):
         FactStore.init(empty_database, text_search="english")
     with pytest.raises(InvalidInput, match="no text search configuration 'klingon'"):
         FactStore.init(empty_database, text_search="klingon")

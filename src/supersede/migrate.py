@@ -164,10 +164,13 @@ def _create_extensions(connection: sa.Connection) -> None:
 
 
 def _choose_text_search(connection: sa.Connection, text_search: str | None) -> None:
-    chosen = connection.execute(sa.text("select text_search::oid from supersede.configuration")).scalar()
+    row = connection.execute(
+        sa.text("select text_search::oid, text_search::text from supersede.configuration")
+    ).one_or_none()
+    chosen, chosen_name = (None, None) if row is None else (row[0], row[1])
     if chosen is not None and text_search is None:
         return
-    name = text_search or "english"
+    name = "english" if text_search is None else text_search
     if not re.fullmatch(r"[a-z_][a-z0-9_.]*", name):
         raise InvalidInput(f"text search configuration {name!r} is not a plain name")
     wanted = connection.execute(
@@ -184,8 +187,8 @@ def _choose_text_search(connection: sa.Connection, text_search: str | None) -> N
         )
     elif chosen != wanted:
         raise InvalidInput(
-            "this database was made with another text search configuration; the text columns of its "
-            f"facts cannot be changed to {name!r}"
+            f"this database was made with text search configuration {chosen_name!r}; the text columns of "
+            f"its facts cannot be changed to {name!r}"
         )
 
 
