@@ -19,8 +19,9 @@ begin
     end if;
     if v_earlier.verb <> p_verb or v_earlier.digest <> p_digest then
         perform supersede.fail('SU007', format(
-            'handle %L already stands for another call: %s, recorded at %s; repeat that call exactly, '
-            'or use another ref or handle', p_handle, v_earlier.verb, supersede.iso(v_earlier.stamp)),
+            '%s %L already stands for another call: %s, recorded at %s; repeat that call exactly, '
+            'use another one, or supersede the fact', case when p_handle_said then 'handle' else 'ref' end,
+            p_handle, v_earlier.verb, supersede.iso(v_earlier.stamp)),
             jsonb_build_object('handle', p_handle, 'verb', v_earlier.verb));
     end if;
     return v_earlier.result || jsonb_build_object(

@@ -6,9 +6,8 @@ returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform supersede.refuse_recorded_at(event);
     return supersede.record_event(
-        namespace, supersede.object_of(event) || '{"op": "amend"}', embedding, space_id, truncated, actor, false, 'refuse');
+        namespace, supersede.event_of('amend', event), embedding, space_id, truncated, actor, false, 'refuse');
 end
 $$;
 

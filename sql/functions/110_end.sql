@@ -5,9 +5,8 @@ returns jsonb
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform supersede.refuse_recorded_at(event);
     return supersede.record_event(
-        namespace, supersede.object_of(event) || '{"op": "end"}', null, null, false, actor, false, 'refuse');
+        namespace, supersede.event_of('end', event), null, null, false, actor, false, 'refuse');
 end
 $$;
 

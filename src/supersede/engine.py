@@ -67,7 +67,9 @@ _OPTIONS: dict[str, Any] = {
     "hide_parameters": True,
     # No prepared statements: after some executions PostgreSQL would plan without looking at the point
     # in time (measured: five times slower), and a transaction pooler would mix them up.
-    "connect_args": {"prepare_threshold": None},
+    # The client's encoding said, so that texts of a database in another one arrive as texts, and it can be
+    # refused in words.
+    "connect_args": {"prepare_threshold": None, "client_encoding": "utf8"},
 }
 _SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 

@@ -122,7 +122,7 @@ def _deed(result: Recorded) -> str:
         return f"sources added to {what}"
     held = _spans(result.valid)
     if result.verb == "reinstate":
-        return f"reinstated {what}, valid {held}"
+        return f"reinstated {what}, valid {held}" if held else f"{what} is believed there already"
     if not result.created:
         return f"{what} is there already" + (f", and now also valid {held}" if held else "")
     return f"recorded {what}, valid {held or 'at no time'}"

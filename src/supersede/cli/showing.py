@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+
 from supersede.cli.app import app, command
 from supersede.cli.progress import counting, waiting
 from supersede.cli.session import Session
@@ -38,4 +41,5 @@ def demo(session: Session) -> None:
     for each in asked:
         print_answer(each.answer, title=each.query, hint=False)
     name = opened.store.namespace
-    print(f'Ask it yourself: supersede --namespace {name} ask "IPv6 specification" --as-of 2016-01-01')
+    program = "supersede" if shutil.which("supersede") else sys.argv[0]
+    print(f'Ask it yourself: {program} --namespace {name} ask "IPv6 specification" --as-of 2016-01-01')
