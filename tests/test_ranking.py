@@ -123,3 +123,10 @@ def test_a_long_chain_is_walked_once_and_not_from_each_of_its_links(vector_store
     with vector_store._engine.connect() as connection:
         pairs = connection.exec_driver_sql("select count(*) from supersede.supersedes").scalar_one()
     assert pairs == 299
+
+
+@pytest.mark.parametrize("question", ["who?", "what is it", "the"])
+def test_a_question_of_stop_words_alone_matches_no_words(store: FactStore, question: str) -> None:
+    store.remember("Kafka carries the events")
+    answer = store.ask(question)
+    assert (answer.outcome, answer.facts) == ("nothing_matched", ())

@@ -249,8 +249,9 @@ def _any_word(question: Question) -> sa.ColumnElement[bool]:
 
 
 def _coverage(question: Question) -> sa.ColumnElement[float]:
-    rank = sa.func.ts_rank(fact.c.search, _words(question)) / FULL_MATCH
-    return sa.func.coalesce(sa.func.least(1.0, rank), 0.0)
+    # A question of stop words alone has no words at all, and LEAST passes over NULL.
+    rank = sa.func.coalesce(sa.func.ts_rank(fact.c.search, _words(question)), 0.0) / FULL_MATCH
+    return sa.func.least(1.0, rank)
 
 
 def _every_word(question: Question) -> sa.ColumnElement[bool]:
