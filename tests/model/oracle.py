@@ -85,6 +85,19 @@ def holds(some: list[Period], at: Time) -> bool:
     return any(a <= at < b for a, b in some)
 
 
+def malformed(event: Event) -> set[str]:
+    """What is wrong with an event whatever is recorded."""
+    pairs = [(event.get(first), event.get(last)) for first, last in _BOUNDS_SAID]
+    found = {"InvalidPeriod" for a, b in pairs if a and b and bound(a) >= bound(b)}
+    if event.get("by") is not None and any(event.get(key) is not None for key in _CONTENT):
+        found.add("InvalidInput")  # the content of an existing fact is its own
+    return found
+
+
+_CONTENT = ("claim", "ref", "subject", "predicate", "object", "trust")
+_BOUNDS_SAID = [("valid_from", "valid_to"), ("when", "until")]
+
+
 def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).lower().split())
 
@@ -127,12 +140,16 @@ class Edge:
 
 @dataclass(frozen=True)
 class Loss:
-    """Validity that a fact lost, and to what: ``superseded``, ``ended`` or ``retracted``."""
+    """Validity that a fact lost, and to what: ``superseded``, ``ended`` or ``retracted``.
+
+    ``said`` is the period that an end spoke of, whatever of it there was to lose.
+    """
 
     fact: int
     periods: list[Period]
     why: str
     stamp: int
+    said: list[Period] = field(default_factory=list)
 
 
 @dataclass
@@ -152,8 +169,10 @@ class Done:
 
 @dataclass
 class Shown:
-    """What is told of a fact that is current."""
+    """What is told of a fact: ``valid`` is the period that holds the instant asked about."""
 
+    valid: Period | None
+    recorded: int
     refs: list[str]
     supersedes: dict[int, str]
     amends: set[int]
@@ -207,12 +226,13 @@ class Book:
     def neighbours(self, fact: Fact) -> list[Fact]:
         """The other facts of its slot."""
         slot = self.slot(fact)
-        return [] if slot is None else [f for f in self.facts if f.number != fact.number and self.slot(f) == slot]
+        others = [f for f in self.facts if f.number != fact.number]
+        return [f for f in others if slot is not None and self.slot(f) == slot]
 
     def find(self, ref: str) -> Fact | None:
         """By one of its refs, or by ``#`` and its number."""
         if ref.startswith("#"):
-            return self.facts[int(ref[1:])]
+            return next((fact for fact in self.facts if f"#{fact.number}" == ref), None)
         return self.facts[self.refs[ref][0]] if ref in self.refs else None
 
     def reaches(self, start: int, goal: int) -> bool:
@@ -263,15 +283,12 @@ class Book:
         return [source for f, source, _ in self.evidence if f == fact]
 
     def next_start(self, fact: Fact, start: Time, besides: list[int]) -> Time:
-        """When the next version of the slot starts, those of some facts not counted."""
-        if self.slot(fact) is None:
-            return FOREVER
-        slot = [*self.neighbours(fact), fact]
+        """When the next version of another fact in the slot starts, those of some facts not counted."""
         later = [
             v.start
-            for f in slot
-            if f.number not in besides and f.number < len(self.facts)
-            for v in self.open(f.number)
+            for other in self.neighbours(fact)
+            if other.number not in besides
+            for v in self.open(other.number)
             if v.start > start
         ]
         return min(later, default=FOREVER)
@@ -334,6 +351,15 @@ class Book:
         }
         return verbs[event["op"]](event, stamp, now)
 
+    def guard(self, event: Event, facts: list[Fact], slot: list[Fact]) -> None:
+        """Has anything moved that the call acts on since the head that its decision saw?"""
+        if "based_on" in event:
+            acted = {fact.number for fact in [*facts, *slot]}
+            seen = NEVER if event["based_on"] is None else event["based_on"]
+            moved = [v for v in self.versions if v.opened > seen or FOREVER > v.closed > seen]
+            if acted & {version.fact for version in moved}:
+                self.problems.add("Conflict")
+
     def declare(self, event: Event, stamp: int, _now: int) -> Done:
         self.predicates.append((fold(event["name"]), event["cardinality"], stamp))
         open_versions = [v for v in self.versions if v.closed == FOREVER]
@@ -347,6 +373,7 @@ class Book:
 
     def remember(self, event: Event, stamp: int, now: int) -> Done:
         fact = self.draft(event, stamp)
+        self.guard(event, [], self.neighbours(fact))
         return self.record(event, fact, [], self.said_period(event, fact, [], now), stamp)
 
     def supersede(self, event: Event, stamp: int, now: int) -> Done:
@@ -354,6 +381,7 @@ class Book:
         reason = event.get("reason", "change")
         by = self.by(event, olds)
         fact = by or self.draft(self.taken_over(event, olds, reason), stamp)
+        self.guard(event, [fact, *olds], self.neighbours(fact))
         start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
         if start is not None and end is not None and start >= end:
             raise Refused({"InvalidPeriod"} | self.problems)
@@ -376,6 +404,7 @@ class Book:
         olds = self.olds(event)
         by = self.by(event, olds)
         fact = by or self.draft(event, stamp)
+        self.guard(event, [fact, *olds], self.neighbours(fact))
         if by and event.get("valid_from") is None and event.get("valid_to") is None:
             periods = self.covers(by.number)
         else:
@@ -407,13 +436,12 @@ class Book:
                 done.cut.append((old, reason, taken[old]))
         done.cut += cut
         if event.get("ref") is not None:
-            if event["ref"] in self.refs:
-                self.problems.add("RefConflict")
             self.refs[event["ref"]] = (holder.number, stamp)
         return done
 
     def end(self, event: Event, stamp: int, now: int) -> Done:
         fact = self.need(event["ref"])
+        self.guard(event, [fact], [])
         start, end = bound(event.get("when")), bound(event.get("until"))
         period = (now if start is None else start, FOREVER if end is None else end)
         if period[0] >= period[1]:
@@ -421,11 +449,12 @@ class Book:
         taken = self.take(fact.number, [period], stamp)
         if not taken:
             self.problems.add("FactNotCurrent")
-        self.losses.append(Loss(fact.number, taken, "ended", stamp))
+        self.losses.append(Loss(fact.number, taken, "ended", stamp, [period]))
         return Done(stamp, fact.number, taken=taken)
 
     def retract(self, event: Event, stamp: int, _now: int) -> Done:
         fact = self.need(event["ref"])
+        self.guard(event, [fact], [])
         held = self.take(fact.number, [(NEVER, FOREVER)], stamp)
         if not held:
             self.problems.add("FactNotCurrent")
@@ -453,11 +482,12 @@ class Book:
             back = minus(back, self.covers(other.number))
         for loss in since:
             if loss.why == "ended":
-                back = minus(back, loss.periods)
+                back = minus(back, loss.said)
         return back
 
     def reinstate(self, event: Event, stamp: int, _now: int) -> Done:
         fact = self.need(event["ref"])
+        self.guard(event, [fact], self.neighbours(fact))
         start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
         if start is not None and end is not None:
             periods = [(start, end)] if start < end else []
@@ -479,6 +509,7 @@ class Book:
 
     def add_sources(self, event: Event, stamp: int, _now: int) -> Done:
         fact = self.need(event["ref"])
+        self.guard(event, [fact], [])
         self.cite(fact.number, event["sources"], stamp)
         return Done(stamp, fact.number)
 
@@ -512,18 +543,24 @@ class Book:
 
     def draft(self, event: Event, stamp: int) -> Fact:
         said = {key: event.get(key) for key in ("subject", "predicate", "object")}
-        return Fact(len(self.facts), event["claim"], **said, trust=event.get("trust", "extracted"), stamp=stamp)
+        trust = event.get("trust", "extracted")
+        return Fact(len(self.facts), event["claim"], **said, trust=trust, stamp=stamp)
 
     def taken_over(self, event: Event, olds: list[Fact], reason: str) -> Event:
-        """The event with what it takes over from facts that share it."""
-        event = dict(event)
-        first = olds[0]
-        if len({(fold(f.subject or ""), fold(f.predicate or "")) for f in olds}) == 1:
-            event.setdefault("subject", first.subject)
-            event.setdefault("predicate", first.predicate)
-        if reason in {"refinement", "duplicate"} and len({fold(f.object or "") for f in olds}) == 1:
-            event.setdefault("object", first.object)
-        return event
+        """The event with what it takes over from olds that are about one thing, if it is about that too."""
+        shared = {(fold(f.subject or ""), fold(f.predicate or "")) for f in olds}
+        if len(shared) > 1 or olds[0].subject is None:
+            return event
+        ((subject, predicate),) = shared
+        if fold(event.get("subject", subject)) != subject:
+            return event
+        if predicate and fold(event.get("predicate", predicate)) != predicate:
+            return event
+        taken = {"subject": olds[0].subject, "predicate": olds[0].predicate}
+        same = fold(event.get("predicate", predicate)) == predicate
+        if same and reason in {"refinement", "duplicate"} and len({fold(f.object or "") for f in olds}) == 1:
+            taken["object"] = olds[0].object
+        return {key: value for key, value in taken.items() if value is not None} | event
 
     def said_period(self, event: Event, fact: Fact, replaced: list[int], now: int) -> list[Period]:
         """From what is said, else now, until what is said, else the next in the slot."""
@@ -555,20 +592,29 @@ class Book:
         known = [v for v in self.versions if v.fact == fact and v.opened <= known_at]
         return "not_yet_valid" if all(v.start > valid_at for v in known) else "expired"
 
-    def answer(self, valid_at: Time, known_at: Time) -> Answer:
-        """Everything known by then, facts by their number."""
-        known = [f.number for f in self.facts if f.stamp <= known_at]
+    def answer(self, valid_at: Time, known_at: Time, *, about: str | None = None) -> Answer:
+        """Everything known by then (about one subject, if one is given), facts by their number."""
+        asked = [f for f in self.facts if about is None or fold(f.subject or "") == fold(about)]
+        known = [f.number for f in asked if f.stamp <= known_at]
         shown = [f for f in known if self.current(f, valid_at, known_at)]
         return Answer(
-            shown={f: self.show(f, known_at) for f in shown},
+            shown={f: self.show(f, valid_at, known_at) for f in shown},
             withheld={f: self.why_not(f, valid_at, known_at) for f in known if f not in shown},
         )
 
-    def show(self, fact: int, known_at: Time) -> Shown:
+    def show(self, fact: int, valid_at: Time, known_at: Time) -> Shown:
         """What is told of a fact beside its claim."""
-        edges = [e for e in self.edges if e.stamp <= known_at]
+        newest = {(e.new, e.old): e for e in self.edges if e.stamp <= known_at}
+        edges = list(newest.values())
         added = [e for e in edges if e.reason == "amendment"]
+        valid = [
+            (v.start, v.end)
+            for v in self.versions
+            if v.fact == fact and v.start <= valid_at < v.end and v.opened <= known_at < v.closed
+        ]
         return Shown(
+            valid=valid[0] if valid else None,
+            recorded=self.facts[fact].stamp,
             refs=[ref for ref, (f, stamp) in self.refs.items() if f == fact and stamp <= known_at],
             supersedes={e.old: e.reason for e in edges if e.new == fact and e not in added},
             amends={e.old for e in added if e.new == fact},
@@ -623,22 +669,33 @@ class Oracle:
         handle = event.get("handle") or (event.get("ref") if "claim" in event else None)
         if handle is None:
             handle = json.dumps(event, sort_keys=True)
-        if handle not in book.handles and (recorded > self.clock or (recorded < book.recorded and late == "refuse")):
-            raise Refused({"OutOfOrder"})
+        disorder = recorded > self.clock or (recorded < book.recorded and late == "refuse")
         stamp = recorded if book.head is None else max(recorded, book.head + 1)
-        return self._write(namespace, event, handle, stamp, recorded, recorded)
+        return self._write(namespace, event, handle, stamp, recorded, recorded, disorder=disorder)
 
     def _write(
-        self, namespace: str, event: Event, handle: str | None, stamp: int, now: int, recorded: int
+        self,
+        namespace: str,
+        event: Event,
+        handle: str | None,
+        stamp: int,
+        now: int,
+        recorded: int,
+        *,
+        disorder: bool = False,
     ) -> Done:
         book = copy.deepcopy(self.book(namespace))
-        digest = json.dumps({k: v for k, v in event.items() if k != "handle"}, sort_keys=True)
-        if handle is not None and handle in book.handles:
-            written, done = book.handles[handle]
-            if written != digest:
-                raise Refused({"RefConflict"})
+        digest = json.dumps(
+            {k: v for k, v in event.items() if k not in {"handle", "based_on"}}, sort_keys=True
+        )
+        written, done = book.handles.get(handle or "", (None, None))
+        if done is not None and written == digest:
             return Done(**{**vars(done), "repeated": True})
-        book.problems = set()
+        book.problems = malformed(event)
+        if done is not None or ("claim" in event and event.get("ref") in book.refs):
+            book.problems.add("RefConflict")
+        if disorder:
+            book.problems.add("OutOfOrder")
         done = book.run(event, stamp, now)
         if book.problems:
             raise Refused(book.problems)
