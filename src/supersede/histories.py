@@ -120,7 +120,7 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
                 depth=row.depth,
                 next_to=Related(id=str(row.next_to), ref=loaded[namespace, row.next_to].ref),
             )
-            for row in rows.values()
+            for row in sorted(rows.values(), key=lambda row: (row.depth, row.stamp, row.fact_id))
         )
 
     return Lineage(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from pathlib import Path
 
 from supersede.cli.app import app, command
 from supersede.cli.progress import counting, waiting
@@ -41,5 +42,7 @@ def demo(session: Session) -> None:
     for each in asked:
         print_answer(each.answer, title=each.query, hint=False)
     name = opened.store.namespace
-    program = "supersede" if shutil.which("supersede") else sys.argv[0]
+    # From scripts/demo it is not on the PATH, but in .venv.
+    started = Path(sys.argv[0])
+    program = started if started.name == "supersede" and not shutil.which("supersede") else "supersede"
     print(f'Ask it yourself: {program} --namespace {name} ask "IPv6 specification" --as-of 2016-01-01')
