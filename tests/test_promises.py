@@ -126,6 +126,15 @@ def test_lineage_shows_the_newest_edge_of_a_pair_as_a_fact_does(store: FactStore
     assert [fact.reason for fact in store.lineage("2").ancestors] == ["correction"]
 
 
+def test_a_pair_is_shown_by_its_newest_edge_from_either_end(store: FactStore) -> None:
+    store.remember("the rule", ref="rule", valid_from="2020-01-01")
+    store.amend("rule", "an addition", ref="more", valid_from="2020-01-01")
+    assert [other.ref for other in store.get("rule").amended_by] == ["more"]
+    store.supersede("rule", by="more", valid_from="2021-01-01", valid_to="2022-01-01")
+    assert store.get("rule").amended_by == ()
+    assert (store.get("more").amends, [e.ref for e in store.get("more").supersedes]) == ((), ["rule"])
+
+
 def test_one_source_with_two_dates_is_refused(store: FactStore) -> None:
     with pytest.raises(InvalidInput, match="twice"):
         store.remember("c", sources=[("u", "2020-01-01"), ("u", "2022-01-01")])

@@ -263,7 +263,7 @@ class Book:
         self.versions += [Version(fact, a, b, stamp) for a, b in periods]
 
     def link(self, new: Fact, old: int, reason: str, taken: list[Period], stamp: int) -> None:
-        if reason != "amendment" and self.reaches(old, new.number):
+        if new.number == old or (reason != "amendment" and self.reaches(old, new.number)):
             self.problems.add("SupersessionCycle")
         self.edges.append(Edge(new.number, old, reason, taken, stamp))
         if reason != "amendment" and taken:
@@ -310,6 +310,7 @@ class Book:
         lacking = periods
         for holder in [*kept, *([fact] if existing else [])]:
             lacking = minus(lacking, self.covers(holder.number))
+        sources = sources + [source for old in refined for source in self.sources(old.number)]
         for holder in kept:
             self.cite(holder.number, sources, stamp)
         if not lacking and not existing:
@@ -321,7 +322,6 @@ class Book:
         cut = []
         for old in refined:
             taken = self.take(old.number, periods, stamp)
-            self.cite(fact.number, self.sources(old.number), stamp)
             self.link(fact, old.number, "refinement", taken, stamp)
             cut.append((old.number, "refinement", taken))
         for old in others:
@@ -431,6 +431,10 @@ class Book:
                 self.gate(fact.trust, reason, old, over=over)
             self.link(holder, old, reason, taken.get(old, []), stamp)
             if reason == "amendment":
+                if old == holder.number:
+                    self.problems.add("SupersessionCycle")  # nothing amends itself
+                if any(old == lost for lost, _, _ in cut):
+                    self.problems.add("InvalidInput")  # what is amended stays current
                 done.amends.append(old)
             else:
                 done.cut.append((old, reason, taken[old]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -180,15 +180,11 @@ def load(
     if not keys:
         return {}
     ids = list({key[1] for key in keys})
-    up: dict[Key, dict[UUID, Any]] = defaultdict(dict)
-    for row in connection.execute(queries.edges(scope, ids, side="new")):
-        known = up[row.namespace, row.new_fact_id].get(row.old_fact_id)
-        if known is None or row.stamp >= known.stamp:
-            up[row.namespace, row.new_fact_id][row.old_fact_id] = row
-    amended: dict[Key, list[UUID]] = defaultdict(list)
-    for row in connection.execute(queries.edges(scope, ids, side="old")):
-        if row.reason == "amendment":
-            amended[row.namespace, row.old_fact_id].append(row.new_fact_id)
+    up = _newest_edges(connection.execute(queries.edges(scope, ids, side="new")), "new", "old")
+    down = _newest_edges(connection.execute(queries.edges(scope, ids, side="old")), "old", "new")
+    amended = {
+        key: [new for new, edge in edges.items() if edge.reason == "amendment"] for key, edges in down.items()
+    }
     others = [
         *{o for olds in up.values() for o in olds},
         *{n for new in amended.values() for n in new},
@@ -239,14 +235,31 @@ def load(
                     reason=edge.reason,
                     source=own_source.get((row.namespace, old)),
                 )
-                for old, edge in up[key].items()
+                for old, edge in up.get(key, {}).items()
                 if edge.reason != "amendment"
             ),
-            amends=_related(names, row.namespace, [o for o, e in up[key].items() if e.reason == "amendment"]),
-            amended_by=_related(names, row.namespace, amended[key]),
+            amends=_related(
+                names, row.namespace, [o for o, e in up.get(key, {}).items() if e.reason == "amendment"]
+            ),
+            amended_by=_related(names, row.namespace, amended.get(key, ())),
             truncated=key in truncated,
         )
     return loaded
+
+
+def _newest_edges(rows: Iterable[Any], here: str, there: str) -> dict[Key, dict[UUID, Any]]:
+    """Per fact at one end of the edges, what stands at their other ends; of a pair, the newest edge."""
+    found: dict[Key, dict[UUID, Any]] = defaultdict(dict)
+    for row in rows:
+        edges = found[row.namespace, getattr(row, f"{here}_fact_id")]
+        other = getattr(row, f"{there}_fact_id")
+        if other not in edges or row.stamp >= edges[other].stamp:
+            edges[other] = row
+    return found
+
+
+def _amendments(edges: Mapping[UUID, Any]) -> list[UUID]:
+    return [other for other, edge in edges.items() if edge.reason == "amendment"]
 
 
 def titles(

@@ -1,0 +1,159 @@
+"""Every verb at random, against a real database and against the model, step by step.
+
+The universe is small, so that things collide. In the suite it runs a fixed list of seeds, about a minute;
+``SUPERSEDE_MACHINE_SECONDS`` makes it run as long as you like, from a seed of its own. A failure prints the seed that replays it
+(``SUPERSEDE_MACHINE_SEED``) and the steps that lead to it, which :class:`model.pair.Pair` takes as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import time
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from model.chance import Chance, day
+from model.oracle import printed
+from model.pair import Pair, Step
+
+SECONDS = os.environ.get("SUPERSEDE_MACHINE_SECONDS")
+SEED = os.environ.get("SUPERSEDE_MACHINE_SEED")
+EXAMPLES = 10  # of one seed: what a failure has to replay
+STEPS = 20
+SEEDS = 5  # in the suite
+
+NAMESPACES = ["a", "a", "a", "a", "b"]
+
+# A generator of its own, seeded by hypothesis: what it draws is spread evenly, and depends on what is stored.
+chance = st.randoms(use_true_random=True)
+namespaces = st.sampled_from(NAMESPACES)
+
+
+class Machine(RuleBasedStateMachine):
+    """Draws what happens next; ``Pair`` does it twice and compares."""
+
+    url: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pair = Pair(self.url)
+        self.calls: list[Step] = []
+
+    def teardown(self) -> None:
+        try:
+            self.pair.recall_all()
+        finally:
+            self.pair.close()
+
+    def take(self, step: Step) -> None:
+        self.pair.step(step)
+        if "write" in step or "replay" in step:
+            self.calls.append(step)
+
+    def look(self, random: Random, asked: list[str]) -> None:
+        """Ask something new, and something of before."""
+        if all(self.pair.oracle.book(namespace).stamps for namespace in asked):
+            self.take({"ask": asked, **Chance(random, self.pair, asked[0]).question(asked)})
+        if random.randrange(4) == 0:
+            self.take({"look": asked[0], "fact": Chance(random, self.pair, asked[0]).fact()})
+        if self.pair.answers and random.randrange(3) == 0:
+            self.take({"recall": random.randrange(len(self.pair.answers))})
+
+    @initialize(declared=st.sampled_from(["a", "a", "both", "no"]), begin=st.integers(0, 8), random=chance)
+    def begin(self, declared: str, begin: int, random: Random) -> None:
+        self.take({"clock": day(begin)})
+        for namespace in {"a": ["a"], "both": ["a", "b"], "no": []}[declared]:
+            event = {"op": "declare_predicate", "name": "hq", "cardinality": "one"}
+            self.take({"write": namespace, "event": event})
+        for _ in range(4):
+            self.take({"write": "a", "event": Chance(random, self.pair, "a").remember()})
+
+    @rule(namespace=namespaces, random=chance, calls=st.integers(1, 5))
+    def write(self, namespace: str, random: Random, calls: int) -> None:
+        for _ in range(calls):
+            self.take({"write": namespace, "event": Chance(random, self.pair, namespace).event()})
+        self.look(random, [namespace])
+
+    @rule(
+        namespace=namespaces,
+        random=chance,
+        events=st.integers(1, 4),
+        late=st.sampled_from(["refuse", "next_stamp"]),
+    )
+    def replay(self, namespace: str, random: Random, events: int, late: str) -> None:
+        """Recorded some hours before or after the newest event there."""
+        book = self.pair.oracle.book(namespace)
+        last = int(book.recorded) if book.stamps else self.pair.oracle.clock
+        hours = [0, 1, 1, 2, 5]
+        if random.randrange(10) == 0 or late == "next_stamp":
+            hours.append(-3)
+        found = []
+        for _ in range(events):
+            last += random.choice(hours) * 3_600_000_000
+            event = Chance(random, self.pair, namespace).without_basis()
+            found.append(event | {"recorded_at": printed(last)})
+        if random.randrange(10):
+            self.take({"clock": printed(max(last, self.pair.oracle.clock))})
+        self.take({"replay": namespace, "events": found, "late": late})
+        self.look(random, [namespace])
+
+    @rule(namespace=namespaces, random=chance, events=st.integers(1, 4), raises=st.booleans())
+    def together(self, namespace: str, random: Random, events: int, raises: bool) -> None:
+        found = [Chance(random, self.pair, namespace).event() for _ in range(events)]
+        self.take({"together": namespace, "events": found, "raises": raises})
+        self.look(random, [namespace])
+
+    @precondition(lambda self: self.calls)
+    @rule(random=chance)
+    def again(self, random: Random) -> None:
+        """The same call once more: a retry, where it has a handle."""
+        self.take(random.choice(self.calls[-6:]))
+
+    @rule(seconds=st.sampled_from([1, 3600, 86400, 86400, -1, -3600, -86400]))
+    def move_clock(self, seconds: int) -> None:
+        self.take({"clock": printed(self.pair.oracle.clock + seconds * 1_000_000)})
+
+    @rule(random=chance)
+    def reconnect(self, random: Random) -> None:
+        self.take({"reconnect": True})
+        self.look(random, random.choice([["a"], ["a", "b"], ["b", "a"]]))
+
+
+@pytest.fixture(scope="module")
+def url(module_database: str) -> str:
+    return module_database
+
+
+def test_the_store_and_the_model_agree(url: str) -> None:
+    Machine.url = url
+    profile = settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=STEPS,
+        deadline=None,
+        database=None,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
+    number = int(SEED) if SEED else 0 if SECONDS is None else secrets.randbelow(2**32)
+    until = time.monotonic() + float(SECONDS or 0)
+    for run in itertools.count():
+        try:
+            run_state_machine_as_test(seed(number + run)(Machine), settings=profile)
+        except BaseException:
+            print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + run}")
+            raise
+        if SEED or (run + 1 >= SEEDS if SECONDS is None else time.monotonic() > until):
+            return
