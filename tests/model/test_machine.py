@@ -2,7 +2,8 @@
 
 The universe is small, so that things collide. In the suite it runs a fixed list of seeds, about a minute;
 ``SUPERSEDE_MACHINE_SECONDS`` makes it run as long as you like, from a seed of its own. A failure prints the
-seed that replays it (``SUPERSEDE_MACHINE_SEED``) and the steps that lead to it, which :class:`model.pair.Pair` takes as they are.
+seed that replays it (``SUPERSEDE_MACHINE_SEED``) and the steps that lead to it, which
+:class:`model.pair.Pair` takes as they are.
 """
 
 from __future__ import annotations
