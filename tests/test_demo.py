@@ -182,3 +182,45 @@ def test_a_head_that_vectors_moved_past_an_event_is_not_taken_for_it() -> None:
 
     assert demo._already_there(OnlyA(), same_day) == 0
     assert demo._already_there(OnlyA(), same_day[:1]) == 1
+
+
+DEAD_ON_THE_15TH = """
+with successor as (
+    select s.old_fact_id, min(lower(v.valid_time)) as since
+    from supersede.supersedes s
+    join supersede.fact_version v on v.namespace = s.namespace and v.fact_id = s.new_fact_id
+    where s.namespace = 'demo-rfc' and s.reason = 'change'
+    group by s.old_fact_id)
+select count(distinct month), count(*), count(*) filter (where successor.since <= month)
+from generate_series(timestamptz '1969-04-15 00:00+00', '2024-03-15 00:00+00', '1 month') as month
+join supersede.fact_version v
+  on v.namespace = 'demo-rfc' and supersede.is_current(v.valid_time, v.tx_time, month, month)
+left join successor on successor.old_fact_id = v.fact_id
+"""
+
+
+def test_on_the_15th_of_no_month_is_anything_current_that_was_obsolete_by_then(demo_database: str) -> None:
+    ((months, shown, dead),) = query(demo_database, DEAD_ON_THE_15TH)
+    assert months == 660
+    assert shown > 1_800_000
+    assert dead == 0
+
+
+@pytest.mark.parametrize("year", [1985, 1999, 2016, 2024])
+def test_the_answer_of_a_15th_is_what_the_index_says(demo_database: str, year: int) -> None:
+    at = f"{year}-03-15"
+    rows = list(rfc_rows())
+    gone = {old for row in rows if row["date"] <= at for old in row["obsoletes"]}
+    standing = {f"rfc/{row['number']}" for row in rows if row["date"] <= at and row["number"] not in gone}
+    with FactStore.open(demo_database, namespace="demo-rfc") as store:
+        answer = store.facts(as_of=at, limit=20_000)
+    assert {fact.ref for fact in answer.facts} == standing
+    assert len(answer.facts) + answer.withheld.total == len([row for row in rows if row["date"] <= at])
+
+
+def test_lineage_knows_the_successors_of_http(demo_database: str) -> None:
+    with FactStore.open(demo_database, namespace="demo-rfc") as store:
+        assert {fact.ref for fact in store.lineage("rfc/7230").successors} == {"rfc/9110", "rfc/9112"}
+        assert {fact.ref for fact in store.lineage("rfc/2616").successors} == {
+            f"rfc/{number}" for number in range(7230, 7236)
+        }
