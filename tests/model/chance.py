@@ -171,15 +171,9 @@ class Chance:
         return self.random.sample(SOURCES, self.random.choice([1, 1, 2]))
 
     def decided(self) -> Event:
-        """Seldom a call is based on an answer of before: one that knew every declaration."""
+        """Seldom a call is based on an answer of before."""
         name = self.pair.prefix + self.namespace
-        declared = max((stamp for _, _, stamp in self.book.predicates), default=NEVER)
-        seen = [
-            number
-            for number, answer in enumerate(self.pair.answers)
-            if (head := answer.basis.heads.get(name)) is not None
-            and instant(min(head, answer.basis.known_at).isoformat()) >= declared
-        ]
+        seen = [number for number, answer in enumerate(self.pair.answers) if name in answer.basis.heads]
         return {"based_on": self.random.choice(seen[-3:])} if seen and self.often(8) else {}
 
     def without_basis(self) -> Event:

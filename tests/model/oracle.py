@@ -361,7 +361,13 @@ class Book:
                 self.problems.add("Conflict")
 
     def declare(self, event: Event, stamp: int, _now: int) -> Done:
+        moved = self.cardinality(event["name"]) != event["cardinality"]
         self.predicates.append((fold(event["name"]), event["cardinality"], stamp))
+        for fact in self.facts:
+            about = fact.subject is not None and fold(fact.predicate or "") == fold(event["name"])
+            for version in self.open(fact.number) if about and moved else []:
+                version.closed = stamp
+                self.insert(fact.number, [(version.start, version.end)], stamp)
         open_versions = [v for v in self.versions if v.closed == FOREVER]
         for one in open_versions:
             for other in open_versions:
@@ -595,6 +601,12 @@ class Book:
             return "expired" if last.why == "ended" else last.why
         known = [v for v in self.versions if v.fact == fact and v.opened <= known_at]
         return "not_yet_valid" if all(v.start > valid_at for v in known) else "expired"
+
+    def takers(self, fact: int, valid_at: Time, known_at: Time) -> set[int]:
+        """What last superseded a fact, by then, at that instant."""
+        known = [e for e in self.edges if e.old == fact and e.reason != "amendment" and e.stamp <= known_at]
+        took = [e for e in known if holds(e.taken, valid_at)]
+        return {e.new for e in took if e.stamp == max(e.stamp for e in took)}
 
     def answer(self, valid_at: Time, known_at: Time, *, about: str | None = None) -> Answer:
         """Everything known by then (about one subject, if one is given), facts by their number."""

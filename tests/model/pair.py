@@ -10,7 +10,8 @@ A step is JSON, so that what went wrong can be kept as it is:
   with ``"subject"`` only facts about that;
 - ``{"look": namespace, "fact": name}``: one fact as it is now, its history, where it came from;
 - ``{"recall": n}``: the n-th answer so far, asked again by its basis and by its point;
-- ``{"reconnect": true}``.
+- ``{"reconnect": true}``;
+- ``{"maintain": statement}``: what an administrator does at night.
 
 Events are written as a history writes them. A fact is named by a ref, or by ``#`` and its number in the
 order in which the namespace's facts were made; ``based_on`` is the number of an answer.
@@ -133,6 +134,8 @@ class Pair:
             self._look(step["look"], step["fact"])
         elif "recall" in step:
             self._recall(self.answers[step["recall"]])
+        elif "maintain" in step:
+            self.look.execute(step["maintain"])
         elif "reconnect" in step:
             for store in self.stores.values():
                 store.close()
@@ -447,6 +450,13 @@ class Pair:
         assert found == wanted, f"facts: the store\n{found}\nthe model\n{wanted}"
         assert withheld == wanted_withheld, f"withheld: the store\n{withheld}\nthe model\n{wanted_withheld}"
         assert len(answer.withheld_facts) == answer.withheld.total
+        for told in answer.withheld_facts:
+            namespace, number = self.number(told.id)
+            takers = set()
+            if told.reason == "superseded":
+                takers = self.oracle.book(namespace).takers(number, valid_at, known_at)
+            replaced = {self.number(edge.id)[1] for edge in told.superseded_by}
+            assert replaced == takers, f"what replaced {told}: the store {replaced}, the model {takers}"
         order = [(time(fact.valid.start, NEVER), fact.recorded) for fact in answer.facts if fact.valid]
         assert order == sorted(order), order
 

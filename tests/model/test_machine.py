@@ -37,6 +37,8 @@ SEEDS = 5  # in the suite
 
 NAMESPACES = ["a", "a", "a", "a", "b"]
 
+NIGHTLY = ["vacuum (analyze) supersede.{}", "reindex table supersede.{}"]
+
 # A generator of its own, seeded by hypothesis: what it draws is spread evenly, and depends on what is stored.
 chance = st.randoms(use_true_random=True)
 namespaces = st.sampled_from(NAMESPACES)
@@ -129,6 +131,9 @@ class Machine(RuleBasedStateMachine):
     @rule(random=chance)
     def reconnect(self, random: Random) -> None:
         self.take({"reconnect": True})
+        if random.randrange(8) == 0:
+            table = random.choice(["fact_version_open", "fact_version_closed", "supersedes"])
+            self.take({"maintain": random.choice(NIGHTLY).format(table)})
         self.look(random, random.choice([["a"], ["a", "b"], ["b", "a"]]))
 
 
