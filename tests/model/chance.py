@@ -12,7 +12,7 @@ DAYS = 12
 DAY = 86_400_000_000
 FIRST = instant("2024-01-01T00:00:00Z")
 
-VALUES = ["lima", "lima", " Lima", "LIMA", "quito", "quito", "rome", "oslo"]
+VALUES = ["lima", "lima", " Lima", "ＬＩＭＡ", "quito", "quito", "rome", "oslo"]
 SOURCES = ["s0", "s1", "s2", "s3"]
 REASONS = ["change", "change", "correction", "refinement", "duplicate"]
 
@@ -163,7 +163,7 @@ class Chance:
     def ref(self) -> str | None:
         if self.often(10):
             return None
-        if self.often(3) and self.book.refs:
+        if self.often(6) and self.book.refs:
             return self.random.choice(list(self.book.refs))
         return f"r{self.random.randrange(10**6)}"
 

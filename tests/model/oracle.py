@@ -201,7 +201,7 @@ class Book:
         self.evidence: list[tuple[int, str, int]] = []  # fact, source, stamp
         self.refs: dict[str, tuple[int, int]] = {}  # fact, stamp
         self.predicates: list[tuple[str, str, int]] = []  # folded name, cardinality, stamp
-        self.handles: dict[str, tuple[str, Done]] = {}
+        self.handles: dict[tuple[str, str], tuple[str, Done]] = {}
         self.stamps: list[int] = []
         self.problems: set[str] = set()
 
@@ -446,7 +446,9 @@ class Book:
                 done.cut.append((old, reason, taken[old]))
         done.cut += cut
         if event.get("ref") is not None:
-            self.refs[event["ref"]] = (holder.number, stamp)
+            named, _ = self.refs.setdefault(event["ref"], (holder.number, stamp))
+            if named != holder.number:
+                self.problems.add("RefConflict")
         return done
 
     def end(self, event: Event, stamp: int, now: int) -> Done:
@@ -643,6 +645,13 @@ class Book:
         return next((ref for ref, (f, _) in self.refs.items() if f == fact), f"#{fact}")
 
 
+def handle_of(event: Event) -> tuple[str, str] | None:
+    """What a retry is known by: a handle said is one name for all verbs, a ref counts for its verb."""
+    if event.get("handle") is not None:
+        return "", event["handle"]
+    return (event["op"], event["ref"]) if "claim" in event and event.get("ref") is not None else None
+
+
 class Oracle:
     """Several namespaces, and a clock that somebody else moves."""
 
@@ -661,8 +670,7 @@ class Oracle:
         """A verb called live."""
         book = self.book(namespace)
         stamp = self.clock if book.head is None else max(self.clock, book.head + 1)
-        default = event.get("ref") if "claim" in event else None
-        return self._write(namespace, event, event.get("handle") or default, stamp, stamp, stamp)
+        return self._write(namespace, event, handle_of(event), stamp, stamp, stamp)
 
     def replay(self, namespace: str, events: list[Event], *, late: str = "refuse") -> list[Done]:
         """A history with recording times of its own, all of it or nothing."""
@@ -682,9 +690,7 @@ class Oracle:
     def _replay(self, namespace: str, event: Event, late: str) -> Done:
         book = self.book(namespace)
         recorded = instant(event["recorded_at"])
-        handle = event.get("handle") or (event.get("ref") if "claim" in event else None)
-        if handle is None:
-            handle = json.dumps(event, sort_keys=True)
+        handle = handle_of(event) or (event["op"], json.dumps(event, sort_keys=True))
         disorder = recorded > self.clock or (recorded < book.recorded and late == "refuse")
         stamp = recorded if book.head is None else max(recorded, book.head + 1)
         return self._write(namespace, event, handle, stamp, recorded, recorded, disorder=disorder)
@@ -693,7 +699,7 @@ class Oracle:
         self,
         namespace: str,
         event: Event,
-        handle: str | None,
+        handle: tuple[str, str] | None,
         stamp: int,
         now: int,
         recorded: int,
@@ -701,14 +707,13 @@ class Oracle:
         disorder: bool = False,
     ) -> Done:
         book = copy.deepcopy(self.book(namespace))
-        digest = json.dumps(
-            {k: v for k, v in event.items() if k not in {"handle", "based_on"}}, sort_keys=True
-        )
-        written, done = book.handles.get(handle or "", (None, None))
+        said = {k: v for k, v in event.items() if k not in {"handle", "based_on", "recorded_at"}}
+        digest = json.dumps(said, sort_keys=True)  # the verb with it
+        written, done = book.handles.get(handle, (None, None)) if handle else (None, None)
         if done is not None and written == digest:
             return Done(**{**vars(done), "repeated": True})
         book.problems = malformed(event)
-        if done is not None or ("claim" in event and event.get("ref") in book.refs):
+        if done is not None:
             book.problems.add("RefConflict")
         if disorder:
             book.problems.add("OutOfOrder")

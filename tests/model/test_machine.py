@@ -28,12 +28,14 @@ from hypothesis.stateful import (
 from model.chance import Chance, day
 from model.oracle import printed
 from model.pair import Pair, Step
+from model.shrink import shrink
 
 SECONDS = os.environ.get("SUPERSEDE_MACHINE_SECONDS")
 SEED = os.environ.get("SUPERSEDE_MACHINE_SEED")
 EXAMPLES = 10  # of one seed: what a failure has to replay
 STEPS = 20
 SEEDS = 5  # in the suite
+SHRINKING = 120  # seconds that a failure may take to make its steps fewer
 
 NAMESPACES = ["a", "a", "a", "a", "b"]
 
@@ -48,10 +50,11 @@ class Machine(RuleBasedStateMachine):
     """Draws what happens next; ``Pair`` does it twice and compares."""
 
     url: str
+    last: Pair
 
     def __init__(self) -> None:
         super().__init__()
-        self.pair = Pair(self.url)
+        self.pair = Machine.last = Pair(self.url)
         self.calls: list[Step] = []
 
     def teardown(self) -> None:
@@ -158,8 +161,10 @@ def test_the_store_and_the_model_agree(url: str) -> None:
     for run in itertools.count():
         try:
             run_state_machine_as_test(seed(number + run)(Machine), settings=profile)
-        except BaseException:
+        except Exception:
             print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + run}")
+            steps = [step for step in Machine.last.steps if step != {"recall": "all"}]
+            print("or with these steps:", *shrink(url, steps, seconds=SHRINKING), sep="\n    ")
             raise
         if SEED or (run + 1 >= SEEDS if SECONDS is None else time.monotonic() > until):
             return
