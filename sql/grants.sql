@@ -26,6 +26,7 @@ begin
         end if;
         execute format('grant usage on schema supersede to %I', v_role);
         execute format('grant select on all tables in schema supersede to %I', v_role);
+        execute format('revoke all on table supersede.secret from %I', v_role);
         execute format('grant execute on function %s to %I', v_reads, v_role);
         if v_role in ('supersede_writer', 'supersede_importer') then
             execute format('grant execute on function %s to %I', v_verbs, v_role);

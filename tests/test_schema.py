@@ -21,7 +21,7 @@ from supersede.schema import HEAD_REVISION
 ROOT = Path(__file__).parent.parent
 
 # Copied to every node of a cluster, so without a namespace; and alembic's own.
-REFERENCE_TABLES = {"configuration", "embedding_space", "alembic_version"}
+REFERENCE_TABLES = {"secret", "configuration", "embedding_space", "alembic_version"}
 
 
 def load_script(name: str) -> ModuleType:

@@ -11,7 +11,7 @@ from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy.dialects import postgresql as pg
 
 SCHEMA = "supersede"
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 
 metadata = sa.MetaData(schema=SCHEMA)
 
@@ -168,6 +168,8 @@ operation = sa.Table(
     sa.Column("note", sa.Text),
     sa.Column("event", pg.JSONB),
     sa.Column("result", pg.JSONB),
+    sa.Column("run", KEY),
+    sa.Index("operation_run_idx", "namespace", "run", "stamp", postgresql_where=sa.text("run is not null")),
     sa.Index(
         "operation_handle_key",
         "namespace",
@@ -261,7 +263,17 @@ erasure = sa.Table(
     sa.Column("stamp", INSTANT, primary_key=True),
     sa.Column("digest", KEY, nullable=False),
     sa.Column("lifted_at", INSTANT),
+    sa.Column("value_digest", KEY),
     _fact_key("fact_id", "erasure_fact_fkey"),
     sa.Index("erasure_digest_idx", "namespace", "digest"),
+    sa.Index("erasure_value_digest_idx", "namespace", "value_digest"),
     comment="Which facts were erased; a keyed digest keeps them from coming back.",
+)
+
+secret = sa.Table(
+    "secret",
+    metadata,
+    sa.Column("only_row", sa.Boolean, primary_key=True, server_default=sa.true()),
+    sa.Column("erasure_key", sa.LargeBinary, nullable=False),
+    comment="The key of the digests in erasure; one row, for the owner alone.",
 )
