@@ -94,12 +94,23 @@ def malformed(event: Event) -> set[str]:
     return found
 
 
-_CONTENT = ("claim", "ref", "subject", "predicate", "object", "trust")
+_CONTENT = ("claim", "ref", "subject", "predicate", "object", "kind", "data", "trust")
 _BOUNDS_SAID = [("valid_from", "valid_to"), ("when", "until")]
 
 
 def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).lower().split())
+
+
+def contains(data: Any, wanted: Any) -> bool:
+    """Whether JSON holds other JSON, key by key; of a list every element somewhere."""
+    if isinstance(wanted, dict):
+        return isinstance(data, dict) and all(
+            key in data and contains(data[key], value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return isinstance(data, list) and all(any(contains(d, w) for d in data) for w in wanted)
+    return type(data) is type(wanted) and bool(data == wanted)
 
 
 # -- what is recorded ---------------------------------------------------------------------------------------
@@ -114,10 +125,21 @@ class Fact:
     object: str | None
     trust: str
     stamp: int
+    kind: str = "fact"
+    data: Any = None
 
     @property
     def value(self) -> str:
         return fold(self.object if self.object is not None else self.claim)
+
+    def matches(self, which: dict[str, Any]) -> bool:
+        """Whether a question with these filters is about it."""
+        for key in ("subject", "predicate", "object"):
+            if which.get(key) is not None and fold(getattr(self, key) or "") != fold(which[key]):
+                return False
+        if which.get("kind") is not None and self.kind != which["kind"]:
+            return False
+        return which.get("where") is None or contains(self.data, which["where"])
 
 
 @dataclass
@@ -171,6 +193,7 @@ class Done:
 class Shown:
     """What is told of a fact: ``valid`` is the period that holds the instant asked about."""
 
+    said: tuple[Any, ...]  # claim, subject, predicate, object, kind, data, trust
     valid: Period | None
     recorded: int
     refs: list[str]
@@ -214,12 +237,18 @@ class Book:
     def open(self, fact: int) -> list[Version]:
         return [v for v in self.versions if v.fact == fact and v.closed == FOREVER]
 
-    def cardinality(self, predicate: str) -> str:
-        said = [cardinality for name, cardinality, _ in self.predicates if name == fold(predicate)]
+    def cardinality(self, predicate: str, known_at: Time = FOREVER) -> str:
+        said = [
+            cardinality
+            for name, cardinality, stamp in self.predicates
+            if name == fold(predicate) and stamp <= known_at
+        ]
         return said[-1] if said else "many"
 
-    def slot(self, fact: Fact) -> tuple[str, str] | None:
-        if fact.subject is None or fact.predicate is None or self.cardinality(fact.predicate) != "one":
+    def slot(self, fact: Fact, known_at: Time = FOREVER) -> tuple[str, str] | None:
+        if fact.subject is None or fact.predicate is None:
+            return None
+        if self.cardinality(fact.predicate, known_at) != "one":
             return None
         return fold(fact.subject), fold(fact.predicate)
 
@@ -235,7 +264,7 @@ class Book:
             return next((fact for fact in self.facts if f"#{fact.number}" == ref), None)
         return self.facts[self.refs[ref][0]] if ref in self.refs else None
 
-    def reaches(self, start: int, goal: int) -> bool:
+    def reaches(self, start: int, goal: int, known_at: Time = FOREVER) -> bool:
         """Whether one fact superseded the other, directly or through others."""
         seen, ahead = set(), [start]
         while ahead:
@@ -244,7 +273,11 @@ class Book:
                 return True
             if fact not in seen:
                 seen.add(fact)
-                ahead += [e.old for e in self.edges if e.new == fact and e.reason != "amendment"]
+                ahead += [
+                    e.old
+                    for e in self.edges
+                    if e.new == fact and e.reason != "amendment" and e.stamp <= known_at
+                ]
         return False
 
     # -- the algebra --------------------------------------------------------------------------------------
@@ -473,13 +506,23 @@ class Book:
         self.losses.append(Loss(fact.number, held, "retracted", stamp))
         done = Done(stamp, fact.number, taken=held)
         if event.get("give_back", False):
-            for edge in reversed(self.edges):
-                if edge.new == fact.number and edge.reason != "amendment":
-                    back = self.can_go_back(edge, held)
-                    self.insert(edge.old, back, stamp)
-                    if back:
-                        done.given_back[edge.old] = joined(done.given_back.get(edge.old, []) + back)
+            own = [edge for edge in self.edges if edge.new == fact.number and edge.reason != "amendment"]
+            for edge in self.in_turn(own):
+                back = self.can_go_back(edge, held)
+                self.insert(edge.old, back, stamp)
+                if back:
+                    done.given_back[edge.old] = joined(done.given_back.get(edge.old, []) + back)
         return done
+
+    def in_turn(self, edges: list[Edge]) -> list[Edge]:
+        """Who gets something back first: an old that supersedes others, then what was taken last."""
+        olds = {edge.old for edge in edges}
+
+        def rank(edge: Edge) -> tuple[int, Time, Time]:
+            above = sum(self.reaches(other, edge.old) for other in olds - {edge.old})
+            return above, -edge.stamp, -self.facts[edge.old].stamp
+
+        return sorted(edges, key=rank)
 
     def can_go_back(self, edge: Edge, held: list[Period]) -> list[Period]:
         """What a retracted fact took from an old one by this edge and may be given back."""
@@ -556,7 +599,8 @@ class Book:
     def draft(self, event: Event, stamp: int) -> Fact:
         said = {key: event.get(key) for key in ("subject", "predicate", "object")}
         trust = event.get("trust", "extracted")
-        return Fact(len(self.facts), event["claim"], **said, trust=trust, stamp=stamp)
+        more = {"kind": event.get("kind", "fact"), "data": event.get("data")}
+        return Fact(len(self.facts), event["claim"], **said, trust=trust, stamp=stamp, **more)
 
     def taken_over(self, event: Event, olds: list[Fact], reason: str) -> Event:
         """The event with what it takes over from olds that are about one thing, if it is about that too."""
@@ -610,14 +654,50 @@ class Book:
         took = [e for e in known if holds(e.taken, valid_at)]
         return {e.new for e in took if e.stamp == max(e.stamp for e in took)}
 
-    def answer(self, valid_at: Time, known_at: Time, *, about: str | None = None) -> Answer:
-        """Everything known by then (about one subject, if one is given), facts by their number."""
-        asked = [f for f in self.facts if about is None or fold(f.subject or "") == fold(about)]
-        known = [f.number for f in asked if f.stamp <= known_at]
-        shown = [f for f in known if self.current(f, valid_at, known_at)]
-        return Answer(
-            shown={f: self.show(f, valid_at, known_at) for f in shown},
-            withheld={f: self.why_not(f, valid_at, known_at) for f in known if f not in shown},
+    def answer(self, valid_at: Time, known_at: Time, **which: Any) -> Answer:
+        """Everything known by then, or of it what is asked for; facts by their number."""
+        at_least = TRUST[which.pop("min_trust", None) or "summary"]
+        asked = [f for f in self.facts if f.stamp <= known_at and f.matches(which)]
+        current = [f for f in asked if self.current(f.number, valid_at, known_at)]
+        shown = [f.number for f in current if TRUST[f.trust] >= at_least]
+        withheld = {f.number: "below_trust" for f in current if f.number not in shown}
+        withheld |= {f.number: self.why_not(f.number, valid_at, known_at) for f in asked if f not in current}
+        return Answer({f: self.show(f, valid_at, known_at) for f in shown}, withheld)
+
+    def matching(self, word: str, valid_at: Time, known_at: Time) -> tuple[set[int], dict[int, str]]:
+        """What a question of one word is about: current facts, and why the others are withheld.
+
+        A current fact is there, too, where one holds the word that it superseded, directly or not.
+        """
+        known = [f for f in self.facts if f.stamp <= known_at]
+        own = {f.number for f in known if word.lower() in f.claim.lower().split()}
+        current = {f.number for f in known if self.current(f.number, valid_at, known_at)}
+        heirs = {f for f in current if any(self.reaches(f, old, known_at) for old in own if old != f)}
+        dead = {f: self.why_not(f, valid_at, known_at) for f in own - current}
+        return current & own | heirs, dead
+
+    def changes(
+        self, known_from: Time, known_to: Time, valid_at: Time | None
+    ) -> dict[int, tuple[list[Period], list[Period], set[tuple[int, str]]]]:
+        """Per fact that was believed otherwise: what it gained, what it lost, and what took it."""
+        found = {}
+        for fact in self.facts:
+            before, after = (self.held(fact.number, at) for at in (known_from, known_to))
+            gained, lost = minus(after, before), minus(before, after)
+            about = gained + lost if valid_at is None else [p for p in gained + lost if holds([p], valid_at)]
+            if about:
+                took = {
+                    (e.new, e.reason)
+                    for e in self.edges
+                    if e.old == fact.number and e.taken and known_from < e.stamp <= known_to
+                }
+                found[fact.number] = gained, lost, took
+        return found
+
+    def held(self, fact: int, known_at: Time) -> list[Period]:
+        """Where a fact was believed."""
+        return joined(
+            [(v.start, v.end) for v in self.versions if v.fact == fact and v.opened <= known_at < v.closed]
         )
 
     def show(self, fact: int, valid_at: Time, known_at: Time) -> Shown:
@@ -630,7 +710,9 @@ class Book:
             for v in self.versions
             if v.fact == fact and v.start <= valid_at < v.end and v.opened <= known_at < v.closed
         ]
+        f = self.facts[fact]
         return Shown(
+            said=(f.claim, f.subject, f.predicate, f.object, f.kind, f.data, f.trust),
             valid=valid[0] if valid else None,
             recorded=self.facts[fact].stamp,
             refs=[ref for ref, (f, stamp) in self.refs.items() if f == fact and stamp <= known_at],

@@ -11,10 +11,13 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import signal
 import time
+from collections import Counter
+from pathlib import Path
 from random import Random
+from typing import ClassVar
 
-import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -29,9 +32,12 @@ from model.chance import Chance, day
 from model.oracle import printed
 from model.pair import Pair, Step
 from model.shrink import shrink
+from servers import temporary_data_dir
+from supersede import FactStore, embedded
 
 SECONDS = os.environ.get("SUPERSEDE_MACHINE_SECONDS")
 SEED = os.environ.get("SUPERSEDE_MACHINE_SEED")
+RESTARTS = os.environ.get("SUPERSEDE_MACHINE_RESTARTS")
 EXAMPLES = 10  # of one seed: what a failure has to replay
 STEPS = 20
 SEEDS = 5  # in the suite
@@ -39,7 +45,9 @@ SHRINKING = 120  # seconds that a failure may take to make its steps fewer
 
 NAMESPACES = ["a", "a", "a", "a", "b"]
 
-NIGHTLY = ["vacuum (analyze) supersede.{}", "reindex table supersede.{}"]
+NIGHTLY = ["vacuum (analyze) supersede.{}", "vacuum (full) supersede.{}", "reindex table supersede.{}"]
+TABLES = ["fact_version_open", "fact_version_closed", "supersedes", "operation", "evidence", "fact_ref"]
+RARELY = 12  # one in so many chances to stop a server is taken
 
 # A generator of its own, seeded by hypothesis: what it draws is spread evenly, and depends on what is stored.
 chance = st.randoms(use_true_random=True)
@@ -50,11 +58,13 @@ class Machine(RuleBasedStateMachine):
     """Draws what happens next; ``Pair`` does it twice and compares."""
 
     url: str
+    server: Own | None = None
     last: Pair
+    tally: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
         super().__init__()
-        self.pair = Machine.last = Pair(self.url)
+        self.pair = Machine.last = Pair(self.url, server=self.server)
         self.calls: list[Step] = []
 
     def teardown(self) -> None:
@@ -62,6 +72,8 @@ class Machine(RuleBasedStateMachine):
             self.pair.recall_all()
         finally:
             self.pair.close()
+            self.tally["examples"] += 1
+            self.tally.update(self.pair.tally)
 
     def take(self, step: Step) -> None:
         self.pair.step(step)
@@ -70,10 +82,15 @@ class Machine(RuleBasedStateMachine):
 
     def look(self, random: Random, asked: list[str]) -> None:
         """Ask something new, and something of before."""
+        draw = Chance(random, self.pair, asked[0])
         if all(self.pair.oracle.book(namespace).stamps for namespace in asked):
-            self.take({"ask": asked, **Chance(random, self.pair, asked[0]).question(asked)})
+            self.take({"ask": asked, **draw.question(asked)})
+            if random.randrange(4) == 0:
+                self.take({"rank": asked, **draw.ranking(asked)})
+            if random.randrange(4) == 0:
+                self.take({"diff": asked[0], **draw.period()})
         if random.randrange(4) == 0:
-            self.take({"look": asked[0], "fact": Chance(random, self.pair, asked[0]).fact()})
+            self.take({"look": asked[0], "fact": draw.fact(), **draw.road()})
         if self.pair.answers and random.randrange(3) == 0:
             self.take({"recall": random.randrange(len(self.pair.answers))})
 
@@ -88,8 +105,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, random=chance, calls=st.integers(1, 5))
     def write(self, namespace: str, random: Random, calls: int) -> None:
+        draw = Chance(random, self.pair, namespace)
         for _ in range(calls):
-            self.take({"write": namespace, "event": Chance(random, self.pair, namespace).event()})
+            self.take({"write": namespace, "event": draw.event(), **draw.caller()})
         self.look(random, [namespace])
 
     @rule(
@@ -112,13 +130,16 @@ class Machine(RuleBasedStateMachine):
             found.append(event | {"recorded_at": printed(last)})
         if random.randrange(10):
             self.take({"clock": printed(max(last, self.pair.oracle.clock))})
-        self.take({"replay": namespace, "events": found, "late": late})
+        road = Chance(random, self.pair, namespace).road()
+        self.take({"replay": namespace, "events": found, "late": late, **road})
         self.look(random, [namespace])
 
     @rule(namespace=namespaces, random=chance, events=st.integers(1, 4), raises=st.booleans())
     def together(self, namespace: str, random: Random, events: int, raises: bool) -> None:
-        found = [Chance(random, self.pair, namespace).event() for _ in range(events)]
-        self.take({"together": namespace, "events": found, "raises": raises})
+        draw = Chance(random, self.pair, namespace)
+        found = [draw.event() for _ in range(events)]
+        killed = {"killed": True} if not raises and self.dies(random) else {}
+        self.take({"together": namespace, "events": found, "raises": raises, **killed, **draw.caller()})
         self.look(random, [namespace])
 
     @precondition(lambda self: self.calls)
@@ -131,22 +152,43 @@ class Machine(RuleBasedStateMachine):
     def move_clock(self, seconds: int) -> None:
         self.take({"clock": printed(self.pair.oracle.clock + seconds * 1_000_000)})
 
+    def dies(self, random: Random) -> bool:
+        """Whether a server of its own is to be stopped now: seldom, for it takes seconds."""
+        return self.server is not None and random.randrange(RARELY) == 0
+
     @rule(random=chance)
     def reconnect(self, random: Random) -> None:
-        self.take({"reconnect": True})
+        if self.dies(random):
+            self.take({"restart": random.choice(["stop", "kill"])})
+        else:
+            self.take({"reconnect": True})
         if random.randrange(8) == 0:
-            table = random.choice(["fact_version_open", "fact_version_closed", "supersedes"])
+            table = random.choice(TABLES)
             self.take({"maintain": random.choice(NIGHTLY).format(table)})
         self.look(random, random.choice([["a"], ["a", "b"], ["b", "a"]]))
 
 
-@pytest.fixture(scope="module")
-def url(module_database: str) -> str:
-    return module_database
+class Own:
+    """An embedded server of the machine's own, which may be stopped and killed."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def start(self) -> None:
+        embedded.start(self._home)
+
+    def restart(self) -> None:
+        embedded.stop(self._home)
+
+    def kill(self) -> None:
+        pid = embedded.status(self._home).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
 
 
-def test_the_store_and_the_model_agree(url: str) -> None:
-    Machine.url = url
+def run(url: str, *, number: int, runs: int, until: float = 0, server: Own | None = None) -> None:
+    """So many seeds from this one on, and more until that time."""
+    Machine.url, Machine.server, Machine.tally = url, server, Counter()
     profile = settings(
         max_examples=EXAMPLES,
         stateful_step_count=STEPS,
@@ -156,15 +198,36 @@ def test_the_store_and_the_model_agree(url: str) -> None:
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )
-    number = int(SEED) if SEED else 0 if SECONDS is None else secrets.randbelow(2**32)
-    until = time.monotonic() + float(SECONDS or 0)
-    for run in itertools.count():
+    for turn in itertools.count():
+        if turn >= runs and time.monotonic() >= until:
+            break
         try:
-            run_state_machine_as_test(seed(number + run)(Machine), settings=profile)
+            run_state_machine_as_test(seed(number + turn)(Machine), settings=profile)
         except Exception:
-            print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + run}")
+            print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + turn}")
             steps = [step for step in Machine.last.steps if step != {"recall": "all"}]
             print("or with these steps:", *shrink(url, steps, seconds=SHRINKING), sep="\n    ")
             raise
-        if SEED or (run + 1 >= SEEDS if SECONDS is None else time.monotonic() > until):
-            return
+        Machine.tally["seeds"] += 1
+    print("", *(f"{n:9,}  {what}" for what, n in sorted(Machine.tally.items())), sep="\n")
+
+
+def test_the_store_and_the_model_agree(module_database: str) -> None:
+    if SECONDS is not None and not RESTARTS:
+        number = int(SEED) if SEED else secrets.randbelow(2**32)
+        run(module_database, number=number, runs=1, until=time.monotonic() + float(SECONDS))
+    else:
+        run(module_database, number=int(SEED or 0), runs=1 if SEED else SEEDS)
+
+
+def test_they_agree_when_the_server_is_stopped_and_killed() -> None:
+    """On a durable server of its own."""
+    with temporary_data_dir() as home:
+        own = Own(home)
+        own.start()
+        url = embedded.url(home)
+        FactStore.init(url, text_search="english")
+        number = int(SEED or 0)
+        until = time.monotonic() + float(SECONDS or 0) if RESTARTS else 0
+        run(url, number=number, runs=1, until=until, server=own)
+        assert Machine.tally["server kill"] + Machine.tally["server killed in a transaction"] > 0
