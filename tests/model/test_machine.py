@@ -33,7 +33,7 @@ from model.oracle import printed
 from model.pair import Pair, Step
 from model.shrink import shrink
 from servers import temporary_data_dir
-from supersede import FactStore, embedded
+from supersede import embedded, engine, migrate
 
 SECONDS = os.environ.get("SUPERSEDE_MACHINE_SECONDS")
 SEED = os.environ.get("SUPERSEDE_MACHINE_SEED")
@@ -186,6 +186,15 @@ class Own:
         os.kill(pid, signal.SIGKILL)
 
 
+def prepare(url: str) -> None:
+    """Words alone rank, as in every database of the suite."""
+    owner = engine.make_engine(url)
+    try:
+        migrate.init(owner, text_search="english")
+    finally:
+        owner.dispose()
+
+
 def run(url: str, *, number: int, runs: int, until: float = 0, server: Own | None = None) -> None:
     """So many seeds from this one on, and more until that time."""
     Machine.url, Machine.server, Machine.tally = url, server, Counter()
@@ -226,7 +235,7 @@ def test_they_agree_when_the_server_is_stopped_and_killed() -> None:
         own = Own(home)
         own.start()
         url = embedded.url(home)
-        FactStore.init(url, text_search="english")
+        prepare(url)
         number = int(SEED or 0)
         until = time.monotonic() + float(SECONDS or 0) if RESTARTS else 0
         run(url, number=number, runs=1, until=until, server=own)
