@@ -7,6 +7,7 @@ from typing import Any
 
 from model.oracle import FOREVER, NEVER, Book, Event, instant, printed
 from model.pair import Pair
+from supersede import FactStore
 
 DAYS = 12
 DAY = 86_400_000_000
@@ -55,6 +56,8 @@ class Chance:
             self.cite: 3,
             self.declare: 5,
         }
+        if hasattr(FactStore, "erase"):
+            verbs |= {self.erase: 2} | ({self.lift: 8} if self.book.banned else {})
         (verb,) = self.random.choices(list(verbs), list(verbs.values()))
         event = verb()
         if self.often(3):
@@ -105,6 +108,24 @@ class Chance:
         cardinality = self.random.choice(["one", "one", "one", "many"])
         name = self.random.choice(["hq", "hq", "HQ", "tag"])
         return {"op": "declare_predicate", "name": name, "cardinality": cardinality}
+
+    def erase(self) -> Event:
+        return {"op": "erase", "ref": self.fact(believed=50), "note": "by law"}
+
+    def lift(self) -> Event:
+        fact, _ = self.random.choice(self.book.banned)
+        return {"op": "lift_erasure", "ref": f"#{fact}", "note": "by law"}
+
+    def undoing(self) -> dict[str, Any]:
+        """What an actor did lately, or from some operation of before on."""
+        found = [o for o in self.book.operations if o.actor is not None]
+        one = self.random.choice(found[-4:] if self.often(70) else found)
+        until = self.random.choice(self.book.stamps) + 1 if self.often(10) else None
+        return {
+            "by": one.actor,
+            "since": printed(one.stamp - self.random.choice([0, 0, 1])),
+            "until": None if until is None or until <= one.stamp else printed(until),
+        }
 
     # -- arguments ----------------------------------------------------------------------------------------
 

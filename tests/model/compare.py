@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
+import pytest
 
 from model.oracle import (
     FOREVER,
@@ -29,7 +30,7 @@ from model.tables import Row, Watch
 from supersede import Recorded, SupersedeError
 from supersede import periods as product
 from supersede.models import Answer, Fact
-from supersede.timelines import Diff
+from supersede.timelines import Diff, History, Lineage
 
 
 def time(at: datetime | None, unbounded: Time) -> Time:
@@ -181,7 +182,8 @@ class Comparison:
         for name in answer.basis.heads:
             namespace = name.removeprefix(self.prefix)
             book = self.oracle.book(namespace)
-            model = book.answer(valid_at, known_at, **which_of(answer))
+            seen = min(known_at, time(answer.basis.heads[name], NEVER))
+            model = book.answer(valid_at, seen, **which_of(answer))
             for fact, shown in model.shown.items():
                 wanted[f"{namespace}{fact}"] = vars(shown)
             wanted_withheld |= {f"{namespace}{fact}": why for fact, why in model.withheld.items()}
@@ -192,7 +194,8 @@ class Comparison:
             namespace, number = self.number(told.id)
             takers = set()
             if told.reason == "superseded":
-                takers = self.oracle.book(namespace).takers(number, valid_at, known_at)
+                seen = min(known_at, time(answer.basis.heads[self.prefix + namespace], NEVER))
+                takers = self.oracle.book(namespace).takers(number, valid_at, seen)
             replaced = {self.number(edge.id)[1] for edge in told.superseded_by}
             assert replaced == takers, f"what replaced {told}: the store {replaced}, the model {takers}"
         in_order(answer.facts)
@@ -227,6 +230,24 @@ class Comparison:
             assert leader is None or self.number(leader.id) in shown
         scores = [fact.score for fact in answer.facts if not fact.restated]
         assert all(score is not None for score in scores)
+
+    def compare_without_erased(self, again: Answer, then: Answer) -> None:
+        """An answer from before an erasure, asked again: itself, without what was erased since.
+
+        Nothing is named after an erased fact any more, so edges to one are left out of what is compared.
+        """
+        gone = {
+            self.ids[namespace][fact] for namespace, book in self.oracle.books.items() for fact in book.erased
+        }
+        plain = [
+            [_without(fact, gone) for fact in answer.facts if fact.id not in gone] for answer in (again, then)
+        ]
+        assert plain[0] == plain[1], f"without what was erased:\n{again}\nis not\n{then}"
+        why = [
+            {fact.id: fact.reason for fact in answer.withheld_facts if fact.id not in gone}
+            for answer in (again, then)
+        ]
+        assert why[0] == why[1], f"without what was erased:\n{again}\nis not\n{then}"
 
     def compare_diff(self, namespace: str, diff: Diff) -> None:
         """What changed in belief between two instants."""
@@ -269,13 +290,22 @@ class Comparison:
     def compare_fact(self, store: Any, namespace: str, fact: Model, named: str) -> None:
         """One fact: now, through time, and what it came from."""
         book = self.oracle.book(namespace)
-        now = self.oracle.now(namespace)
-        current = store.get(named)
-        assert self.number(current.id) == (namespace, fact.number)
+        if fact.number in book.erased:
+            with pytest.raises(SupersedeError) as refused:
+                store.get(named)
+            assert type(refused.value).__name__ == "Erased"
+        else:
+            self._compare_now(book, fact, store.get(named))
+        self._compare_history(book, fact, store.history(named))
+        self._compare_lineage(book, fact, store.lineage(named))
+
+    def _compare_now(self, book: Book, fact: Model, current: Fact) -> None:
+        now = max(self.oracle.clock, book.head or 0)
+        assert self.number(current.id)[1] == fact.number
         expected = book.show(fact.number, now, now)
         assert self.shown(current) == expected, f"get: the store\n{current}\nthe model\n{expected}"
 
-        history = store.history(named)
+    def _compare_history(self, book: Book, fact: Model, history: History) -> None:
         versions = [(fact.number, *period(v.valid), *period(v.known)) for v in history.versions]
         own = [(v.fact, v.start, v.end, v.opened, v.closed) for v in book.versions if v.fact == fact.number]
         assert believed(versions) == believed(own), f"history: the store\n{versions}\nthe model\n{own}"
@@ -300,7 +330,7 @@ class Comparison:
             )
             assert found == wanted, f"history of edges: the store\n{found}\nthe model\n{wanted}"
 
-        lineage = store.lineage(named)
+    def _compare_lineage(self, book: Book, fact: Model, lineage: Lineage) -> None:
         for found, reach in (
             (lineage.ancestors, lambda other: book.reaches(fact.number, other)),
             (lineage.descendants, lambda other: book.reaches(other, fact.number)),
@@ -334,11 +364,23 @@ def check_slots(book: Book, rows: list[Row]) -> None:
     """Every version has the key of its slot, as its predicate was declared when it was opened."""
     keys: dict[tuple[str, str], str] = {}
     for row in rows:
+        if row.fact in book.erased:
+            assert row.slot is None, f"the slot of an erased fact: {row}"
+            continue
         slot = book.slot(book.facts[row.fact], row.opened)
         assert (slot is None) == (row.slot is None), f"{row} is in the slot {slot}"
         if slot is not None and row.slot is not None:
             assert keys.setdefault(slot, row.slot) == row.slot, f"two keys of one slot: {slot}"
     assert len(set(keys.values())) == len(keys), f"one key for two slots: {keys}"
+
+
+def _without(fact: Fact, gone: set[str]) -> Fact:
+    """A fact without its ties to some others."""
+    kept = {
+        name: tuple(edge for edge in getattr(fact, name) if edge.id not in gone)
+        for name in ("supersedes", "amends", "amended_by")
+    }
+    return fact.model_copy(update=kept)
 
 
 def which_of(answer: Answer) -> dict[str, Any]:

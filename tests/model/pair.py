@@ -7,6 +7,7 @@ A step is JSON, so that what went wrong can be kept as it is:
 - ``{"replay": namespace, "events": [...], "late": "refuse" or "next_stamp"}``;
 - ``{"together": namespace, "events": [...], "raises": bool}``: a transaction, committed or not; with
   ``"killed"`` the server dies before its end;
+- ``{"undo": namespace, "by": actor, "since": instant, "until": instant or null}``: dry first, then done;
 - ``{"ask": [namespaces], "valid_at": instant or null, "known_at": instant or null}``; with ``"which"`` only
   facts within these filters, with ``"page"`` so many at a time;
 - ``{"rank": [namespaces], "word": text, "top_k": n, ...}``: a question in words at such a point;
@@ -33,8 +34,8 @@ import psycopg
 import pytest
 
 from databases import set_clock_over
-from model.compare import Comparison, time, which_of
-from model.oracle import NEVER, Done, Event, Refused, instant, printed
+from model.compare import Comparison, periods, time, which_of
+from model.oracle import FOREVER, NEVER, Done, Event, Operation, Refused, instant, joined, printed
 from model.roads import Loop, Statements
 from supersede import (
     NO_END,
@@ -55,6 +56,8 @@ Step = dict[str, Any]
 
 ALL = 1_000  # so many are all of them
 _numbers = itertools.count()
+_ON_ONE = {"end", "retract", "reinstate", "cite", "erase", "lift_erasure"}
+_UNDOABLE = {"remember", "supersede", "amend", "end", "retract", "reinstate", "undo"}
 _BOUNDS = {"no_start": NO_START, "no_end": NO_END}
 
 
@@ -142,12 +145,12 @@ class Pair(Comparison):
         self.disconnect()
 
     def _write(self, step: Step) -> None:
-        self._do(step["write"], step["event"], self.store(step["write"], step))
+        self._do(step["write"], step["event"], self.store(step["write"], step), step.get("actor"))
 
-    def _do(self, namespace: str, event: Event, verbs: Any) -> None:
+    def _do(self, namespace: str, event: Event, verbs: Any, actor: str | None) -> None:
         expected: Done | Refused
         try:
-            expected = self.oracle.write(namespace, self._as_model(namespace, event))
+            expected = self.oracle.write(namespace, self._as_model(namespace, event), actor=actor)
         except Refused as refused:
             expected = refused
         actual: Recorded | SupersedeError
@@ -157,12 +160,71 @@ class Pair(Comparison):
             actual = error
         self.tally[f"{event['op']} {'refused' if isinstance(actual, SupersedeError) else 'done'}"] += 1
         self.compare_result(namespace, expected, actual)
+        if event["op"] == "erase" and namespace in self.watched:
+            self.watched[namespace].forget_counts()
+
+    def _undo(self, step: Step) -> None:
+        """The store's word for what is undone, within the bounds of the model; the dry run tells the same."""
+        namespace, by = step["undo"], step["by"]
+        asked = {"actor": by, "since": step["since"], "until": step["until"]}
+        store, actor = self.store(namespace, step), step.get("actor")
+        now = self.oracle.now(namespace)
+        if instant(step["since"]) > now:
+            with pytest.raises(InvalidInstant):
+                store.undo(**asked, dry_run=False)
+            return
+        plan = store.undo(**asked, dry_run=True)
+        self.compare_tables(namespace)
+        done = store.undo(**asked, dry_run=False, based_on=plan)
+        as_planned = [o.model_copy(update={"undone_at": None}) for o in done.operations]
+        assert as_planned == list(plan.operations), f"planned\n{plan}\ndone\n{done}"
+
+        since, until = instant(step["since"]), instant(step["until"]) if step["until"] else FOREVER
+        wanted = self.oracle.selected(namespace, by, since, until)
+        assert [time(o.stamp, NEVER) for o in done.operations] == [o.stamp for o in wanted]
+        alone = len(wanted) == len(self.oracle.selected(namespace, None, since, FOREVER)) and all(
+            o.verb in _UNDOABLE - {"undo"} | {"cite"} for o in wanted
+        )
+        for found, operation in zip(done.operations, wanted, strict=True):
+            self._undone(namespace, found, operation, wanted, actor)
+        if alone:
+            self.tally["undone to the last"] += 1
+            book = self.oracle.book(namespace)
+            left = {f.number: book.covers(f.number) for f in book.facts}
+            before = {f.number: book.held(f.number, since - 1) for f in book.facts}
+            assert left == before, f"all undone since then: {left}\nthen: {before}"
+        self.compare_tables(namespace)
+
+    def _undone(
+        self, namespace: str, found: Any, operation: Operation, selected: list[Operation], actor: str | None
+    ) -> None:
+        """One operation of an undo."""
+        undone = self.oracle.book(namespace).undone(operation.stamp)
+        stays = {o.stamp for o in selected}
+        assert found.verb == operation.verb
+        if found.skipped is not None:
+            why = {
+                "history": operation.verb not in _UNDOABLE,
+                "already_undone": undone,
+                "undo_of_selected": operation.undoes in stays,
+            }
+            assert why[found.skipped], f"{found} of {operation}"
+            self.tally[f"operation passed over: {found.skipped}"] += 1
+            return
+        assert operation.verb in _UNDOABLE, f"{found} of {operation}"
+        self.tally["operation undone"] += 1
+        withdrawn, given = (
+            {self.number(each.id)[1]: joined(periods(each.valid)) for each in some}
+            for some in (found.withdrawn, found.given_back)
+        )
+        stamp = self.oracle.undo(namespace, operation.stamp, withdrawn, given, actor=actor)
+        assert time(found.undone_at, NEVER) == stamp
 
     def _replay(self, step: Step) -> None:
         namespace, late = step["replay"], step.get("late", "refuse")
         expected: list[Done] | Refused
         try:
-            expected = self.oracle.replay(namespace, step["events"], late=late)
+            expected = self.oracle.replay(namespace, step["events"], late=late, actor=step.get("actor"))
         except Refused as refused:
             expected = refused
         try:
@@ -184,7 +246,7 @@ class Pair(Comparison):
         try:
             with self.store(namespace, step).transaction() as transaction:
                 for event in step["events"]:
-                    self._do(namespace, event, transaction)
+                    self._do(namespace, event, transaction, step.get("actor"))
                 after, self.oracle.books = self.oracle.books, before
                 self.compare_tables(namespace)  # nobody sees anything of it yet
                 self.oracle.books = after
@@ -306,6 +368,13 @@ class Pair(Comparison):
         store = self.store(next(iter(basis.heads)).removeprefix(self.prefix))
         read = getattr(store, basis.question)
         again = read(basis=str(basis) if self.tally["answers asked again"] % 2 else basis)
+        if self._erased_since(answer):
+            self.tally["answers asked again after an erasure"] += 1
+            assert store.verify(answer).outcome in {"equal", "erased"}
+            if basis.question == "facts" and basis.after is None and basis.limit == ALL:
+                self.compare_answer(again)
+                self.compare_without_erased(again, answer)
+            return
         assert again == answer, f"by its basis:\n{again}\nis not\n{answer}"
         if all(head is not None and answer.known_at <= head for head in basis.heads.values()):
             asked: dict[str, Any] = {
@@ -323,6 +392,14 @@ class Pair(Comparison):
             now, then = (a.model_dump(exclude={"basis", "notice"}) for a in (by_point, answer))
             assert now == then, f"by its point:\n{by_point}\nis not\n{answer}"
 
+    def _erased_since(self, answer: Answer) -> bool:
+        """Whether something was erased after an answer that it may have seen."""
+        for name, head in answer.basis.heads.items():
+            book = self.oracle.book(name.removeprefix(self.prefix))
+            if head is not None and any(at > time(head, NEVER) for at in book.erased.values()):
+                return True
+        return False
+
     @staticmethod
     def _after(after: tuple[str, str] | None) -> str | None:
         return None if after is None else after[1]
@@ -332,7 +409,8 @@ class Pair(Comparison):
         try:
             for answer in self.answers:
                 self.recall(answer)
-                self.compare_sql(answer)
+                if not self._erased_since(answer):
+                    self.compare_sql(answer)
         except AssertionError as difference:
             raise AssertionError(f"{difference}\n\nafter these steps:\n{self.story()}") from difference
 
@@ -350,7 +428,7 @@ class Pair(Comparison):
     def _named(self, namespace: str, event: Event) -> Event:
         """Facts named as the store knows them."""
         event = dict(event)
-        acts_on = "ref" if event["op"] in {"end", "retract", "reinstate", "cite"} else "by"
+        acts_on = "ref" if event["op"] in _ON_ONE else "by"
         if event.get(acts_on) is not None:
             event[acts_on] = self._name(namespace, event[acts_on])
         if "old" in event:

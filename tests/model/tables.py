@@ -46,6 +46,10 @@ class Watch:
         self.counts = counts
         self.head = stamps[-1] if stamps else None
 
+    def forget_counts(self) -> None:
+        """What an erasure destroys may be missing from now on."""
+        self.counts = {}
+
     def _check_against_before(self, rows: dict[str, Row], stamps: list[int], counts: dict[str, int]) -> None:
         fewer = {table: n for table, n in self.counts.items() if counts[table] < n}
         assert not fewer, f"rows have gone: {self.counts} and now {counts}"

@@ -28,12 +28,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from model.chance import Chance, day
+from model.chance import ACTORS, Chance, day
 from model.oracle import printed
 from model.pair import Pair, Step
 from model.shrink import shrink
 from servers import temporary_data_dir
-from supersede import embedded, engine, migrate
+from supersede import FactStore, embedded, engine, migrate
 
 SECONDS = os.environ.get("SUPERSEDE_MACHINE_SECONDS")
 SEED = os.environ.get("SUPERSEDE_MACHINE_SEED")
@@ -140,6 +140,17 @@ class Machine(RuleBasedStateMachine):
         found = [draw.event() for _ in range(events)]
         killed = {"killed": True} if not raises and self.dies(random) else {}
         self.take({"together": namespace, "events": found, "raises": raises, **killed, **draw.caller()})
+        self.look(random, [namespace])
+
+    @precondition(lambda _: hasattr(FactStore, "undo"))
+    @rule(namespace=namespaces, random=chance)
+    def undo(self, namespace: str, random: Random) -> None:
+        """What an actor did is undone; sometimes that, too."""
+        draw = Chance(random, self.pair, namespace)
+        for _ in range(random.choice([1, 1, 2])):
+            if any(operation.actor for operation in draw.book.operations):
+                road = draw.road() | {"actor": random.choice(ACTORS)}
+                self.take({"undo": namespace, **draw.undoing(), **road})
         self.look(random, [namespace])
 
     @precondition(lambda self: self.calls)
