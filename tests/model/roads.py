@@ -11,7 +11,6 @@ from typing import Any
 import psycopg
 
 from supersede import AsyncFactStore, Recorded, SupersedeError, errors
-from supersede.verbs import Verbs
 
 ROADS = ("sync", "async", "sql")
 
@@ -95,7 +94,7 @@ class Loop:
         self._runner.close()
 
 
-class Statements(Verbs):
+class Statements:
     """The verbs as somebody calls them who has SQL alone."""
 
     def __init__(self, connection: psycopg.Connection[Any], namespace: str, actor: str | None) -> None:

@@ -47,7 +47,8 @@ NAMESPACES = ["a", "a", "a", "a", "b"]
 
 NIGHTLY = ["vacuum (analyze) supersede.{}", "vacuum (full) supersede.{}", "reindex table supersede.{}"]
 TABLES = ["fact_version_open", "fact_version_closed", "supersedes", "operation", "evidence", "fact_ref"]
-RARELY = 12  # one in so many chances to stop a server is taken
+RARELY = 5  # one in so many chances to stop a server is taken
+FEW = 4  # examples of one seed, where the server is stopped
 
 # A generator of its own, seeded by hypothesis: what it draws is spread evenly, and depends on what is stored.
 chance = st.randoms(use_true_random=True)
@@ -206,15 +207,16 @@ def prepare(url: str) -> None:
         owner.dispose()
 
 
-def run(url: str, *, number: int, runs: int, until: float = 0, server: Own | None = None) -> None:
+def run(url: str, *, number: int, runs: int = 1, until: float = 0, server: Own | None = None) -> None:
     """So many seeds from this one on, and more until that time."""
     Machine.url, Machine.server, Machine.tally = url, server, Counter()
     profile = settings(
-        max_examples=EXAMPLES,
+        max_examples=EXAMPLES if server is None else FEW,
         stateful_step_count=STEPS,
         deadline=None,
         database=None,
         print_blob=False,
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )
@@ -223,10 +225,11 @@ def run(url: str, *, number: int, runs: int, until: float = 0, server: Own | Non
             break
         try:
             run_state_machine_as_test(seed(number + turn)(Machine), settings=profile)
-        except Exception:
-            print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + turn}")
+        except Exception as failure:
+            print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + turn}", flush=True)
             steps = [step for step in Machine.last.steps if step != {"recall": "all"}]
-            print("or with these steps:", *shrink(url, steps, seconds=SHRINKING), sep="\n    ")
+            fewer = shrink(url, steps, like=str(failure), seconds=SHRINKING)
+            print("or with these steps:", *fewer, sep="\n    ")
             raise
         Machine.tally["seeds"] += 1
     print("", *(f"{n:9,}  {what}" for what, n in sorted(Machine.tally.items())), sep="\n")
