@@ -128,6 +128,7 @@ class Comparison:
             stamps,
             {table: len(found[table]) for table in found if table != "head"},
             [(number[new], number[old], reason) for new, old, reason, *_ in found["edges"]],
+            erased=len(book.erased),
         )
         rows = [(v.fact, v.start, v.end, v.opened, v.closed) for v in versions]
         expected = [(v.fact, v.start, v.end, v.opened, v.closed) for v in book.versions]

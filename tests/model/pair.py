@@ -160,8 +160,6 @@ class Pair(Comparison):
             actual = error
         self.tally[f"{event['op']} {'refused' if isinstance(actual, SupersedeError) else 'done'}"] += 1
         self.compare_result(namespace, expected, actual)
-        if event["op"] == "erase" and namespace in self.watched:
-            self.watched[namespace].forget_counts()
 
     def _undo(self, step: Step) -> None:
         """The store's word for what is undone, within the bounds of the model; the dry run tells the same."""

@@ -35,20 +35,26 @@ class Watch:
     rows: dict[str, Row] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     head: Time | None = None
+    erased: int = 0
 
     def look(
-        self, rows: list[Row], stamps: list[int], counts: dict[str, int], edges: list[tuple[int, int, str]]
+        self,
+        rows: list[Row],
+        stamps: list[int],
+        counts: dict[str, int],
+        edges: list[tuple[int, int, str]],
+        *,
+        erased: int,
     ) -> None:
+        if erased > self.erased:  # with what it said its names and sources are gone
+            self.counts = {table: n for table, n in self.counts.items() if table not in {"refs", "evidence"}}
+        self.erased = erased
         check_alone(rows, stamps)
         check_forest(edges)
         self._check_against_before({row.version: row for row in rows}, stamps, counts)
         self.rows = {row.version: row for row in rows}
         self.counts = counts
         self.head = stamps[-1] if stamps else None
-
-    def forget_counts(self) -> None:
-        """What an erasure destroys may be missing from now on."""
-        self.counts = {}
 
     def _check_against_before(self, rows: dict[str, Row], stamps: list[int], counts: dict[str, int]) -> None:
         fewer = {table: n for table, n in self.counts.items() if counts[table] < n}
