@@ -109,6 +109,36 @@ class Chance:
         name = self.random.choice(["hq", "hq", "HQ", "tag"])
         return {"op": "declare_predicate", "name": name, "cardinality": cardinality}
 
+    def dispute(self) -> list[Event]:
+        """What one fact took from another; what happens to the loser then; and the taker is withdrawn."""
+        book = self.book
+        edges = [
+            e
+            for e in book.edges
+            if e.taken and book.covers(e.new) and not {e.new, e.old} & book.erased.keys()
+        ]
+        if not edges:
+            return [self.supersede()]
+        edge = self.random.choice(edges[-6:])
+        old = self.named(edge.old)
+        start, last = self.days()
+        later = {"subject": "acme", "predicate": "hq"} if self.often(50) else {}
+        between: list[Event] = [
+            {"op": "end", "ref": old, "when": start} | ({"until": last} if self.often(50) else {}),
+            {"op": "retract", "ref": old},
+            {"op": "reinstate", "ref": old, "valid_from": start, "valid_to": last},
+            {"op": "supersede", "old": [old], "if_not_current": "link", "valid_from": start, "valid_to": last}
+            | self.content(said=0)
+            | later,
+            {"op": "supersede", "old": [old], "by": self.named(edge.new), "valid_from": start},
+            self.event(),
+        ]
+        found = self.random.sample(between, self.random.choice([1, 1, 2]))
+        return [*found, {"op": "retract", "ref": self.named(edge.new), "give_back": True}]
+
+    def named(self, fact: int) -> str:
+        return self.random.choice([self.book.name(fact), f"#{fact}"])
+
     def erase(self) -> Event:
         return {"op": "erase", "ref": self.fact(believed=50), "note": "by law"}
 

@@ -16,6 +16,7 @@ A step is JSON, so that what went wrong can be kept as it is:
 - ``{"recall": n}``: the n-th answer so far, asked again by its basis and by its point;
 - ``{"reconnect": true}``;
 - ``{"restart": "stop" or "kill"}``: of a server of its own; else as ``reconnect``;
+- ``{"move": true}``: exported, and imported into a new database, where it goes on; else as ``reconnect``;
 - ``{"maintain": statement}``: what an administrator does at night.
 
 Whatever calls the store may say by which ``"road"`` (sync, async, sql) and as which ``"actor"``. Events are
@@ -25,15 +26,15 @@ the namespace's facts were made; ``based_on`` is the number of an answer.
 
 from __future__ import annotations
 
+import io
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 from uuid import uuid4
 
 import psycopg
 import pytest
 
-from databases import set_clock_over
 from model.compare import Comparison, periods, time, which_of
 from model.oracle import FOREVER, NEVER, Done, Event, Operation, Refused, instant, joined, printed
 from model.roads import Loop, Statements
@@ -58,6 +59,17 @@ ALL = 1_000  # so many are all of them
 _numbers = itertools.count()
 _ON_ONE = {"end", "retract", "reinstate", "cite", "erase", "lift_erasure"}
 _UNDOABLE = {"remember", "supersede", "amend", "end", "retract", "reinstate", "undo"}
+_CLOCK = """
+    do $$
+    begin
+        if to_regclass('public.stopped_clock') is null then
+            create table public.stopped_clock as select now() as at;
+            create or replace function supersede.clock() returns timestamptz
+                language sql volatile parallel safe return (select c.at from public.stopped_clock c);
+        end if;
+    end
+    $$
+"""
 _BOUNDS = {"no_start": NO_START, "no_end": NO_END}
 
 
@@ -78,9 +90,13 @@ class Server(Protocol):
 class Pair(Comparison):
     """A store and a model, with namespaces of their own in a database that others may use too."""
 
-    def __init__(self, url: str, *, server: Server | None = None) -> None:
+    def __init__(
+        self, url: str, *, server: Server | None = None, fresh: Callable[[], str] | None = None
+    ) -> None:
+        """``fresh``: makes a prepared database and returns its URL."""
         super().__init__(url, f"m{next(_numbers)}-{uuid4().hex[:8]}-")
         self.server = server
+        self.fresh = fresh
         self.raw = Statements.connect(url)
         self.loop = Loop(url)
         self.stores: dict[tuple[str, str | None], FactStore] = {}
@@ -135,8 +151,13 @@ class Pair(Comparison):
         return "[\n" + "".join(f"    {step!r},\n" for step in self.steps) + "]"
 
     def _clock(self, step: Step) -> None:
-        set_clock_over(self.look, step["clock"])
+        self.set_clock(step["clock"])
         self.oracle.clock = instant(step["clock"])
+
+    def set_clock(self, at: str) -> None:
+        """By a row that the clock reads: a new function would have every plan made anew."""
+        self.look.execute(_CLOCK)
+        self.look.execute("update public.stopped_clock set at = %s", [at])
 
     def _maintain(self, step: Step) -> None:
         self.look.execute(step["maintain"])
@@ -266,6 +287,26 @@ class Pair(Comparison):
         else:
             assert not step.get("killed"), "it was committed by a dead server"
 
+    def _move(self, _step: Step) -> None:
+        if self.fresh is None or not self.oracle.books or not hasattr(FactStore, "import_ledger"):
+            return self.disconnect()
+        names = [self.prefix + namespace for namespace in self.oracle.books]
+        erased = any(book.erased for book in self.oracle.books.values())
+        ledger = io.BytesIO()
+        with FactStore.open(self.url) as store:
+            store.export_ledger(ledger, namespaces=names, with_erasure_key=erased)
+        self.disconnect()
+        self.url = self.fresh()
+        ledger.seek(0)
+        with FactStore.open(self.url) as store:
+            store.import_ledger(ledger)
+            again = io.BytesIO()
+            store.export_ledger(again, namespaces=names, with_erasure_key=erased)
+        assert again.getvalue() == ledger.getvalue(), "what was imported is exported otherwise"
+        self.loop.close()
+        self.loop = Loop(self.url)
+        return self._look_anew()
+
     def _restart(self, step: Step) -> None:
         if self.server is None:
             return self.disconnect()
@@ -277,11 +318,15 @@ class Pair(Comparison):
         """The server again, after it was gone. The stores are left to find that out by themselves."""
         assert self.server is not None
         self.server.start()
+        self._look_anew()
+
+    def _look_anew(self) -> None:
+        """At the database where it is now: everything is there."""
         self.look.close()
         self.raw.close()
         self.connect()
         self.raw = Statements.connect(self.url)
-        set_clock_over(self.look, printed(self.oracle.clock))
+        self.set_clock(printed(self.oracle.clock))
         for namespace in self.oracle.books:
             self.compare_tables(namespace)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from model.pair import Pair, Step
 
 SAME = 20  # letters of what it says that tell one difference from another
 
 
-def difference(url: str, steps: list[Step]) -> str | None:
+def difference(make: Callable[[], Pair], steps: list[Step]) -> str | None:
     """How store and model differ after these steps, if they do."""
-    pair = Pair(url)
+    pair = make()
     try:
         pair.run(steps)
     except AssertionError as failure:
@@ -24,20 +24,20 @@ def difference(url: str, steps: list[Step]) -> str | None:
     return None
 
 
-def shrink(url: str, steps: list[Step], *, like: str, seconds: float) -> list[Step]:
+def shrink(make: Callable[[], Pair], steps: list[Step], *, like: str, seconds: float) -> list[Step]:
     """The shortest such list that could be found in that time.
 
     :param like: what the difference says; whatever else goes wrong on the way is another one.
     """
     until = time.monotonic() + seconds
     wanted = like[:SAME]
-    shorter = (difference(url, steps) or "").startswith(wanted)
+    shorter = (difference(make, steps) or "").startswith(wanted)
     while shorter:
         shorter = False
         for fewer in _fewer(steps):
             if time.monotonic() > until:
                 return steps
-            if (difference(url, fewer) or "").startswith(wanted):
+            if (difference(make, fewer) or "").startswith(wanted):
                 steps, shorter = fewer, True
                 break
     return steps

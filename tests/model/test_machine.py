@@ -14,10 +14,13 @@ import secrets
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import ClassVar
 
+import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -32,7 +35,7 @@ from model.chance import ACTORS, Chance, day
 from model.oracle import printed
 from model.pair import Pair, Step
 from model.shrink import shrink
-from servers import temporary_data_dir
+from servers import new_database, temporary_data_dir
 from supersede import FactStore, embedded, engine, migrate
 
 SECONDS = os.environ.get("SUPERSEDE_MACHINE_SECONDS")
@@ -48,6 +51,7 @@ NAMESPACES = ["a", "a", "a", "a", "b"]
 NIGHTLY = ["vacuum (analyze) supersede.{}", "vacuum (full) supersede.{}", "reindex table supersede.{}"]
 TABLES = ["fact_version_open", "fact_version_closed", "supersedes", "operation", "evidence", "fact_ref"]
 RARELY = 5  # one in so many chances to stop a server is taken
+SELDOM = 6  # one in so many new connections is to a new database
 FEW = 4  # examples of one seed, where the server is stopped
 
 # A generator of its own, seeded by hypothesis: what it draws is spread evenly, and depends on what is stored.
@@ -58,14 +62,13 @@ namespaces = st.sampled_from(NAMESPACES)
 class Machine(RuleBasedStateMachine):
     """Draws what happens next; ``Pair`` does it twice and compares."""
 
-    url: str
-    server: Own | None = None
-    last: Pair
+    make: ClassVar[Callable[[], Pair]]
+    last: ClassVar[Pair]
     tally: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
         super().__init__()
-        self.pair = Machine.last = Pair(self.url, server=self.server)
+        self.pair = Machine.last = Machine.make()
         self.calls: list[Step] = []
 
     def teardown(self) -> None:
@@ -109,6 +112,9 @@ class Machine(RuleBasedStateMachine):
         draw = Chance(random, self.pair, namespace)
         for _ in range(calls):
             self.take({"write": namespace, "event": draw.event(), **draw.caller()})
+        if random.randrange(3) == 0:
+            for event in draw.dispute():
+                self.take({"write": namespace, "event": event, **draw.caller()})
         if random.randrange(3) == 0:
             self.undo(namespace, random)
         self.look(random, [namespace])
@@ -165,12 +171,14 @@ class Machine(RuleBasedStateMachine):
 
     def dies(self, random: Random) -> bool:
         """Whether a server of its own is to be stopped now: seldom, for it takes seconds."""
-        return self.server is not None and random.randrange(RARELY) == 0
+        return self.pair.server is not None and random.randrange(RARELY) == 0
 
     @rule(random=chance)
     def reconnect(self, random: Random) -> None:
         if self.dies(random):
             self.take({"restart": random.choice(["stop", "kill"])})
+        elif random.randrange(SELDOM) == 0:
+            self.take({"move": True})
         else:
             self.take({"reconnect": True})
         if random.randrange(8) == 0:
@@ -206,11 +214,13 @@ def prepare(url: str) -> None:
         owner.dispose()
 
 
-def run(url: str, *, number: int, runs: int = 1, until: float = 0, server: Own | None = None) -> None:
+def run(
+    make: Callable[[], Pair], *, number: int, runs: int = 1, until: float = 0, examples: int = EXAMPLES
+) -> None:
     """So many seeds from this one on, and more until that time."""
-    Machine.url, Machine.server, Machine.tally = url, server, Counter()
+    Machine.make, Machine.tally = staticmethod(make), Counter()
     profile = settings(
-        max_examples=EXAMPLES if server is None else FEW,
+        max_examples=examples,
         stateful_step_count=STEPS,
         deadline=None,
         database=None,
@@ -227,19 +237,28 @@ def run(url: str, *, number: int, runs: int = 1, until: float = 0, server: Own |
         except Exception as failure:
             print(f"\nreplay with SUPERSEDE_MACHINE_SEED={number + turn}", flush=True)
             steps = [step for step in Machine.last.steps if step != {"recall": "all"}]
-            fewer = shrink(url, steps, like=str(failure), seconds=SHRINKING)
+            fewer = shrink(make, steps, like=str(failure), seconds=SHRINKING)
             print("or with these steps:", *fewer, sep="\n    ")
             raise
         Machine.tally["seeds"] += 1
     print("", *(f"{n:9,}  {what}" for what, n in sorted(Machine.tally.items())), sep="\n")
 
 
-def test_the_store_and_the_model_agree(module_database: str) -> None:
+@pytest.fixture
+def databases(server_url: str, template_database: str) -> Iterator[Callable[[], str]]:
+    """Makes prepared databases, which are gone after the test."""
+    with ExitStack() as until_then:
+        yield lambda: until_then.enter_context(new_database(server_url, "test", template_database))[1]
+
+
+def test_the_store_and_the_model_agree(databases: Callable[[], str]) -> None:
+    url = databases()
+    make = lambda: Pair(url, fresh=databases)  # noqa: E731
     if SECONDS is not None and not RESTARTS:
         number = int(SEED) if SEED else secrets.randbelow(2**32)
-        run(module_database, number=number, runs=1, until=time.monotonic() + float(SECONDS))
+        run(make, number=number, until=time.monotonic() + float(SECONDS))
     else:
-        run(module_database, number=int(SEED or 0), runs=1 if SEED else SEEDS)
+        run(make, number=int(SEED or 0), runs=1 if SEED else SEEDS)
 
 
 def test_they_agree_when_the_server_is_stopped_and_killed() -> None:
@@ -251,5 +270,5 @@ def test_they_agree_when_the_server_is_stopped_and_killed() -> None:
         prepare(url)
         number = int(SEED or 0)
         until = time.monotonic() + float(SECONDS or 0) if RESTARTS else 0
-        run(url, number=number, runs=1, until=until, server=own)
+        run(lambda: Pair(url, server=own), number=number, until=until, examples=FEW)
         assert Machine.tally["server kill"] + Machine.tally["server killed in a transaction"] > 0
