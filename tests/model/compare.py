@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 import psycopg
-import pytest
 
 from model.oracle import (
     FOREVER,
@@ -43,6 +42,16 @@ def period(some: Any) -> Period:
 
 def periods(some: Iterable[product.Period]) -> list[Period]:
     return [period(one) for one in some]
+
+
+def refuses(call: Callable[[], Any], *names: str) -> None:
+    """That a call is refused by an error of one of these names."""
+    found: object
+    try:
+        found = call()
+    except SupersedeError as error:
+        found = error
+    assert type(found).__name__ in names, f"{found!r} is not {names}"
 
 
 class Comparison:
@@ -292,9 +301,7 @@ class Comparison:
         """One fact: now, through time, and what it came from."""
         book = self.oracle.book(namespace)
         if fact.number in book.erased:
-            with pytest.raises(SupersedeError) as refused:
-                store.get(named)
-            assert type(refused.value).__name__ == "Erased"
+            refuses(lambda: store.get(named), "Erased")
         else:
             self._compare_now(book, fact, store.get(named))
         self._compare_history(book, fact, store.history(named))

@@ -33,19 +33,14 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import psycopg
-import pytest
 
-from model.compare import Comparison, periods, time, which_of
+from model.compare import Comparison, periods, refuses, time, which_of
 from model.oracle import FOREVER, NEVER, Done, Event, Operation, Refused, instant, joined, printed
 from model.roads import Loop, Statements
 from supersede import (
     NO_END,
     NO_START,
-    FactNotFound,
     FactStore,
-    InvalidInstant,
-    InvalidPeriod,
-    NamespaceNotFound,
     Recorded,
     ServerUnavailable,
     SupersedeError,
@@ -55,6 +50,10 @@ from supersede.models import Answer
 
 Step = dict[str, Any]
 
+_KINDS = {
+    *("clock", "write", "replay", "together", "undo", "ask", "rank", "diff", "look", "recall"),
+    *("reconnect", "restart", "move", "maintain"),
+}
 ALL = 1_000  # so many are all of them
 _numbers = itertools.count()
 _ON_ONE = {"end", "retract", "reinstate", "cite", "erase", "lift_erasure"}
@@ -138,7 +137,7 @@ class Pair(Comparison):
 
     def step(self, step: Step) -> None:
         self.steps.append(step)
-        kind = next(iter(step))
+        kind = next(key for key in step if key in _KINDS)
         self.tally[f"step {kind}"] += 1
         try:
             getattr(self, f"_{kind}")(step)
@@ -189,8 +188,8 @@ class Pair(Comparison):
         store, actor = self.store(namespace, step), step.get("actor")
         now = self.oracle.now(namespace)
         if instant(step["since"]) > now:
-            with pytest.raises(InvalidInstant):
-                store.undo(**asked, dry_run=False)
+            if namespace in self.oracle.books:
+                refuses(lambda: store.undo(**asked, dry_run=False), "InvalidInstant")
             return
         plan = store.undo(**asked, dry_run=True)
         self.compare_tables(namespace)
@@ -338,8 +337,7 @@ class Pair(Comparison):
     def _ask(self, step: Step) -> None:
         store, point, which = self.store(step["ask"][0], step), self._point(step), step.get("which", {})
         if not self._exist(step["ask"]):
-            with pytest.raises(NamespaceNotFound):
-                store.facts(**point, **which)
+            refuses(lambda: store.facts(**point, **which), "NamespaceNotFound")
             return
         answer = store.facts(**point, **which)
         self.answers.append(answer)
@@ -384,8 +382,10 @@ class Pair(Comparison):
         until = now if step["to"] is None else instant(step["to"])
         read = self.store(namespace, step).diff
         if instant(step["from"]) >= until or until > now:
-            with pytest.raises((InvalidPeriod, InvalidInstant)):
-                read(step["from"], step["to"], valid_at=step["valid_at"])
+            refuses(
+                lambda: read(step["from"], step["to"], valid_at=step["valid_at"]),
+                *("InvalidPeriod", "InvalidInstant"),
+            )
             return
         self.compare_diff(namespace, read(step["from"], step["to"], valid_at=step["valid_at"]))
 
@@ -398,8 +398,7 @@ class Pair(Comparison):
             self.compare_fact(store, namespace, fact, named)
             return
         for read in (store.get, store.history, store.lineage):
-            with pytest.raises(FactNotFound):
-                read(named)
+            refuses(lambda read=read: read(named), "FactNotFound")
 
     def _recall(self, step: Step) -> None:
         self.recall(self.answers[step["recall"]])
