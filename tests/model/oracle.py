@@ -911,8 +911,8 @@ class Oracle:
         book = copy.deepcopy(self.book(namespace))
         stamp = self.next_stamp(namespace)
         assert not book.undone(of), "undone twice"
+        book.operations.append(Operation(stamp, "undo", actor, of))  # as things stand after it
         book.undo(stamp, of, withdrawn, given)
-        book.operations.append(Operation(stamp, "undo", actor, of))
         book.head, book.recorded = stamp, max(book.recorded, stamp)
         self.books[namespace] = book
         return stamp
