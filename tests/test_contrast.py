@@ -434,18 +434,8 @@ def test_no_changed_value_is_taken_for_a_restatement(kind: str) -> None:
 
 
 MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 ]
 
 
