@@ -8,6 +8,7 @@ as $$
 declare
     v_stamps timestamptz[] := array(
         select s.stamp from supersede.selected(p_namespace, p_selection, p_head) as s order by s.stamp desc);
+    v_cancelling timestamptz[] := supersede.cancelling(p_namespace, v_stamps);
     v_stamp timestamptz;
     v_event jsonb;
     v_why text;
@@ -16,12 +17,7 @@ declare
 begin
     foreach v_stamp in array v_stamps loop
         v_why := supersede.not_undone(p_namespace, v_stamp);
-        if v_why is null and (
-            select supersede.instant(o.event ->> 'stamp', 'stamp') = any (v_stamps)
-            from supersede.operation o
-            where o.namespace = p_namespace and o.stamp = v_stamp and o.verb = 'undo')
-        then
-            -- Undone and done again, what it undid would come to the same.
+        if v_why is null and v_stamp = any (v_cancelling) then
             v_why := 'undo_of_selected';
         end if;
         v_result := '{}';

@@ -15,8 +15,8 @@ class UndoneOperation(Frozen):
 
     ``undone_at``: the stamp of its undo, which can be undone in its turn; None in a plan. ``skipped``: why
     it is not undone at all: ``history``, it took and gave no validity (sources, declarations, vectors),
-    or is an erasure; ``already_undone``; ``undo_of_selected``, it is the undo of another operation that is
-    selected, which therefore stays undone.
+    or is an erasure; ``already_undone``; ``undo_of_selected``, it is the undo of the operation selected
+    before it, which therefore stays undone.
     """
 
     stamp: Instant
