@@ -6,7 +6,7 @@ declare
         'supersede.supersede(jsonb, text, text, halfvec, smallint, boolean), '
         'supersede.amend(jsonb, text, text, halfvec, smallint, boolean), '
         'supersede."end"(jsonb, text, text), supersede.retract(jsonb, text, text), '
-        'supersede.reinstate(jsonb, text, text), '
+        'supersede.reinstate(jsonb, text, text), supersede.undo(jsonb, text, text), '
         'supersede.cite(jsonb, text, text), supersede.declare_predicate(jsonb, text, text), '
         'supersede.fill_embeddings(text, smallint, uuid[], halfvec[], boolean[], text)';
     v_reads text := 'supersede.clock(), supersede.fold(text), supersede.instant(text, text), '

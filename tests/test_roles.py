@@ -23,6 +23,7 @@ VERBS = {
     '"end"(jsonb,text,text)',
     "retract(jsonb,text,text)",
     "reinstate(jsonb,text,text)",
+    "undo(jsonb,text,text)",
     "cite(jsonb,text,text)",
     "declare_predicate(jsonb,text,text)",
     "fill_embeddings(text,smallint,uuid[],halfvec[],boolean[],text)",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from supersede.periods import NO_END, NO_START, Period
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
+    from supersede.undone import Undoing
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ _HOMES = {
     "periods": ["NO_END", "NO_START", "Period"],
     "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
     "timelines": ["Diff", "History", "Lineage"],
+    "undone": ["Undoing"],
     "errors": [
         "Conflict",
         "DimensionMismatch",
@@ -115,6 +117,7 @@ __all__ = [
     "SupersedeError",
     "SupersessionCycle",
     "TrustConflict",
+    "Undoing",
     "UnsafeIsolation",
     "Verification",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Unpack
@@ -18,13 +18,15 @@ from supersede.events import BasedOn, Call, Content, FactLike, Source
 from supersede.logs import get_logger
 from supersede.models import Cardinality, Reason, Recorded
 from supersede.periods import InstantLike, Unbounded
+from supersede.undoing import Undo, Work
+from supersede.undone import Undoing
 
 _log = get_logger(__name__)
 
 IfNotCurrent = Literal["refuse", "link"]
 
 
-class Verbs(ABC):
+class Verbs(Undo):
     """What can be written, whoever runs it; see :class:`supersede.events.Call` for what all verbs take."""
 
     namespace: str
@@ -162,10 +164,16 @@ class Transaction(Verbs):
         self._connection = connection
         self._made = Made(writer)
         self.namespace = writer.namespace
+        self.actor = writer.actor
+        self.run = writer.run
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         with db.translated_errors():
             return self._made.write(self._connection, verb, event)
+
+    def _undo(self, work: Work) -> Undoing:
+        with db.translated_errors(), self._connection.begin_nested():
+            return work(self._connection)
 
     def vectors(self) -> list[tuple[UUID, str, bool]]:
         """Vectors of the facts that were made, to be stored once the block is over."""
@@ -192,7 +200,11 @@ class Made:
         """Run a verb behind a savepoint."""
         with connection.begin_nested():
             done = facts.write(
-                connection, verb, event, namespace=self._writer.namespace, actor=self._writer.actor
+                connection,
+                verb,
+                events.in_run(event, self._writer.run),
+                namespace=self._writer.namespace,
+                actor=self._writer.actor,
             )
         if done.created and not done.repeated and done.id is not None:
             self._claims.append((UUID(done.id), event["claim"]))

@@ -39,6 +39,7 @@ from supersede.facts.writing import (
     fill_embeddings,
     recorded,
     replay,
+    undo,
     unfilled,
     write,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "state",
     "taken_by",
     "titles",
+    "undo",
     "unembedded",
     "unfilled",
     "vector_text",

@@ -281,7 +281,7 @@ def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetim
                         where s.namespace = f.namespace and s.old_fact_id = f.fact_id
                           and s.stamp = took.stamp and s.taken @> cast(:valid_at as timestamptz))
                     then 'superseded'
-                    when took.verb = 'retract' then 'retracted'
+                    when took.verb in ('retract', 'undo') then 'retracted'
                     else 'expired' end as reason,
                took.stamp
         from unnest(cast(:namespaces as text[]), cast(:ids as uuid[])) with ordinality
