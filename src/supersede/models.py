@@ -286,6 +286,21 @@ class Given(Related):
     valid: tuple[Period, ...]
 
 
+class Certificate(Frozen):
+    """What an erasure destroyed, and what a database cannot reach.
+
+    ``erased_at`` is its stamp, ``digest`` the keyed digest by which the claim is known again. ``destroyed``
+    counts by kind, ``remains`` says in a sentence each where the content may still be, and what to do.
+    """
+
+    namespace: str
+    fact_id: str
+    erased_at: Instant
+    digest: str
+    destroyed: dict[str, int]
+    remains: tuple[str, ...]
+
+
 class Recorded(Frozen):
     """What a write did.
 
@@ -294,7 +309,8 @@ class Recorded(Frozen):
     gave back. ``created`` is false where the value was already held: ``id`` and ``ref``
     then name the holder. ``repeated`` marks a retry, whose recorded result this is, and ``believed``
     whether that fact is believed now. ``truncated``: the claim is longer than its embedder reads.
-    ``notice`` says what a person should know, such as a clock that runs behind.
+    ``certificate`` is that of an erasure. ``notice`` says what a person should know, such as a clock that
+    runs behind.
     """
 
     verb: str
@@ -315,6 +331,7 @@ class Recorded(Frozen):
     truncated: bool = False
     name: str | None = None
     cardinality: Cardinality | None = None
+    certificate: Certificate | None = None
     notice: str | None = None
 
 
