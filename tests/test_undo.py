@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from databases import dump, execute, query, set_clock
 from random_histories import Drawn, State
-from servers import new_database
 from supersede import (
     AsyncFactStore,
     Conflict,
@@ -168,23 +167,21 @@ def test_sources_names_edges_and_declarations_stay(store: FactStore, database: s
     assert set(store.get("a").sources) == {"s/0", "s/1"}
 
 
-def test_an_undo_equals_a_retraction_that_gives_back(database: str, server_url: str) -> None:
+def test_an_undo_equals_a_retraction_that_gives_back(database: str) -> None:
     """Where the fact got nothing from other operations."""
+    set_clock(database, "2026-07-24T00:00:00Z")
     found = []
-    for undone in (True, False):
-        with new_database(server_url, "test", normalise_url(database).database) as (_, url):
-            set_clock(url, "2026-07-24T00:00:00Z")
-            with opened(url) as store:
-                seeded(store)
-                store.remember("Oslo", ref="o", valid_from="2023-01-01", object="oslo", **HQ)
-                b = store.remember("Rome", ref="b", valid_from="2022-01-01", object="rome", **HQ)
-                store.remember("Bern", ref="c", valid_from="2022-06-01", object="bern", **HQ)
-                store.end("a", at="2022-03-01", until="2022-04-01") if not undone else None
-                if undone:
-                    store.undo(stamp=b.stamp, dry_run=False)
-                else:
-                    store.retract("b", give_back=True)
-                found.append(held(url, "a", "b", "c", "o"))
+    for name in ("undone", "retracted"):
+        with opened(database, namespace=name) as store:
+            seeded(store)
+            b = store.remember("Rome", ref="b", valid_from="2021-01-01", object="rome", **HQ)
+            store.remember("Bern", ref="c", valid_from="2022-06-01", object="bern", **HQ)
+            store.end("a", at="2020-06-01", until="2021-03-01")
+            if name == "undone":
+                store.undo(stamp=b.stamp, dry_run=False)
+            else:
+                store.retract("b", give_back=True)
+            found.append([[version.valid for version in store.history(ref).versions] for ref in "abc"])
     assert found[0] == found[1]
 
 
@@ -472,10 +469,11 @@ def test_earlier_answers_stay_and_what_was_cut_counts_as_retracted(
     model.supersede("a", "Quito is the seat", ref="b", valid_from="2021-01-01")
     asked = store.ask("seat", explain=True)
     listed = store.facts()
+    assert [fact.ref for fact in asked.facts] == ["b"]
     store.undo(run="run-1", dry_run=False)
     assert store.verify(asked).outcome == "equal"
     assert store.verify(listed).outcome == "equal"
-    assert store.ask("seat", explain=True, basis=asked.basis) == asked
+    assert store.ask(basis=asked.basis) == asked
     now = store.ask("seat", explain=True)
     assert [fact.ref for fact in now.facts] == ["a"]
     assert [(fact.ref, fact.reason) for fact in now.withheld_facts] == [("b", "retracted")]
@@ -606,7 +604,6 @@ def test_a_retry_in_another_run_finds_its_first_recording(model: FactStore, data
 
 def test_an_undo_is_replayed_with_its_history(store: FactStore, model: FactStore, database: str) -> None:
     """The ledger holds all there is to tell it again elsewhere."""
-    set_clock(database, "2026-07-24T00:00:00Z")
     store.remember("Lima", ref="a", valid_from="2020-01-01")
     model.supersede("a", "Quito", ref="b", valid_from="2021-01-01")
     store.undo(run="run-1", dry_run=False)
@@ -627,9 +624,14 @@ def test_in_a_transaction(store: FactStore, model: FactStore, database: str) -> 
     store.remember("Lima", ref="a", valid_from="2020-01-01")
     model.supersede("a", "Quito", ref="b", valid_from="2021-01-01")
     before = dump(database)
-    with pytest.raises(InvalidInput), store.transaction() as together:
-        together.undo(run="run-1", dry_run=False)
-        together.undo()
+
+    def half() -> None:
+        with store.transaction() as together:
+            together.undo(run="run-1", dry_run=False)
+            together.undo()
+
+    with pytest.raises(InvalidInput):
+        half()
     assert dump(database) == before
     with store.transaction(actor="ann", run="mending") as together:
         plan = together.undo(run="run-1")
