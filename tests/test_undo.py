@@ -809,3 +809,29 @@ def test_undo_of_all_operations_since_an_instant_leaves_what_was_known_before_it
         assert history.state() == history.state(before)
         history.write("undo", {**selected, "actor": f"undoer-{number}"}, actor="redoer")
         assert history.state() == now
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_among_the_writes_of_others_a_plan_is_what_is_done_and_can_be_undone(
+    drawn: Callable[[str, int], Drawn], seed: int
+) -> None:
+    random = Random(seed)
+    history = drawn("among", seed)
+    for _ in range(24):
+        history.step(actor=random.choice(["model", "someone"]))
+    before = history.state()
+    selected = {"actor": "model", "since": START}
+    plan = history.write("undo", selected, actor="undoer")
+    assert plan is not None
+    assert history.state() == before
+    done = history.write("undo", {**selected, "plan": plan["plan"], "dry_run": False}, actor="undoer")
+    assert done is not None
+    moved = {
+        given["id"]
+        for operation in done["operations"]
+        for given in operation["withdrawn"] + operation["given_back"]
+    }
+    after = history.state()
+    assert {fact for fact in before.keys() | after.keys() if before.get(fact) != after.get(fact)} <= moved
+    history.write("undo", {"actor": "undoer", "since": START, "dry_run": False}, actor="redoer")
+    assert history.state() == before
