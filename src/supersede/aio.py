@@ -125,10 +125,12 @@ class AsyncVerbs(AsyncUndo):
         return await self._call("lift_erasure", fact=fact, note=note, handle=handle)
 
     async def declare_predicate(
-        self, name: str, *, cardinality: Cardinality, handle: str | None = None
+        self, name: str, *, cardinality: Cardinality, handle: str | None = None, run: str | None = None
     ) -> Recorded:
         """Declare whether a predicate holds one value at any instant, or many."""
-        return await self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle)
+        return await self._call(
+            "declare_predicate", name=name, cardinality=cardinality, handle=handle, run=run
+        )
 
 
 class AsyncTransaction(AsyncVerbs):
