@@ -12,14 +12,15 @@ from supersede.models import Frozen
 # Those that hold what a fact says, or what is made of it.
 TABLES = ("fact", "fact_ref", "fact_version", "evidence", "operation", "embedding", "contested")
 
-# A row that some snapshot might still see is copied along with the living ones.
+# A row that some snapshot of this database, or of a replica, might still see is copied with the living ones.
 _STILL_SEEING = """
 with newest as (select min(age(e.xmin)) as age from supersede.erasure e)
 select 'session ' || a.pid from pg_catalog.pg_stat_activity a, newest
-where a.backend_xmin is not null and a.pid <> pg_backend_pid() and age(a.backend_xmin) >= newest.age
+where coalesce(a.datname, current_database()) = current_database() and a.pid <> pg_backend_pid()
+  and age(a.backend_xmin) >= newest.age
 union all
 select 'prepared transaction ' || p.gid from pg_catalog.pg_prepared_xacts p, newest
-where age(p.transaction) >= newest.age
+where p.database = current_database() and age(p.transaction) >= newest.age
 union all
 select 'replication slot ' || s.slot_name from pg_catalog.pg_replication_slots s, newest
 where age(s.xmin) >= newest.age
@@ -57,7 +58,8 @@ class Scrubbed(Frozen):
 def scrub(url: str) -> Scrubbed:
     """Rewrite the tables that held content, so that no file of the database keeps what was erased.
 
-    Each table is locked while it is rewritten, and needs as much room again. For the owner.
+    Each table is locked while it is rewritten, and needs as much room again. For the owner; whether a session
+    of another user still sees what was erased is told to a member of ``pg_read_all_stats`` alone.
 
     :raises PrivilegeMissing: if this user may not.
     :raises Conflict: if a session still sees what was erased, or holds a table.
