@@ -225,7 +225,34 @@ def test_a_retry_of_anothers_operation_is_still_known(store: FactStore, handle: 
     assert again.id == first.id
 
 
-def test_a_replayed_history_of_others_is_still_known(store: FactStore) -> None:
+def test_the_note_of_a_restatement_goes_too(store: FactStore, database: str) -> None:
+    """It was about another fact, and gave this one a source."""
+    store.declare_predicate("coat", cardinality="one")
+    made = quagga(store)
+    store.end(made, at="2021-01-01")
+    said = {"subject": "Quaggasubject", "predicate": "coat", "object": "Quaggaobject"}
+    other = store.remember("Another", sources=["s"], note="like quagganote", valid_from="2020-01-01", **said)
+    assert other.created
+    assert "s" in store.get(made).sources
+    store.erase(made, note=WHY)
+    assert "quagganote" not in json.dumps(dump(database))
+    assert store.get(other).sources == ("s",)
+
+
+def test_a_replayed_erasure_destroys_now(store: FactStore, database: str) -> None:
+    store.replay(
+        [
+            {"op": "remember", "recorded_at": "2020-01-01", "ref": "quaggaref", "claim": "quaggaclaim"},
+            {"op": "erase", "recorded_at": "2021-01-01", "ref": "quaggaref", "note": WHY},
+        ]
+    )
+    assert "quagga" not in json.dumps(dump(database))
+    assert store.facts(as_of="2020-06-01").withheld.nonzero() == {"erased": 1}
+    with pytest.raises(Erased, match="2021-01-01"):
+        store.remember("quaggaclaim")
+
+
+def test_a_replayed_history_of_others_is_still_known(store: FactStore, database: str) -> None:
     """A handle that is a hash of the event gets the key, and is found."""
     history = [
         {"op": "remember", "recorded_at": "2020-01-01", "ref": "a", "claim": "apples"},
@@ -233,7 +260,11 @@ def test_a_replayed_history_of_others_is_still_known(store: FactStore) -> None:
         {"op": "remember", "recorded_at": "2022-01-01", "claim": "cherries"},
     ]
     store.replay(history)
+    before = {row["stamp"]: row["handle"] for row in dump(database)["operation"]}
     store.erase("a", note=WHY)
+    after = {row["stamp"]: row["handle"] for row in dump(database)["operation"]}
+    changed = [after[stamp] for stamp in before if after[stamp] != before[stamp]]
+    assert [handle and handle[:2] for handle in changed] == [None, "k:"]
     assert [done.repeated for done in store.replay(history[1:])] == [True, True]
 
 
