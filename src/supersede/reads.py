@@ -8,7 +8,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from supersede import answering, facts
+from supersede import answering, facts, verifying
 from supersede.adapters import vectors
 from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, OutOfSync, SpaceGone
 from supersede.facts import Head, Key
@@ -381,5 +381,7 @@ def verify(connection: sa.Connection, given: Answer) -> Verification:
     if again == given:
         return Verification(outcome="equal")
     differing = tuple(name for name in Answer.model_fields if getattr(again, name) != getattr(given, name))
+    if verifying.explained_by_erasure(given, again, facts.erased_since(connection, scope_of(given.basis))):
+        return Verification(outcome="erased", differences=differing)
     changed = "different" if given.basis.rules == RULES else "rules_changed"
     return Verification(outcome=changed, differences=differing)

@@ -17,10 +17,12 @@ from rich.console import Console
 from rich.text import Text
 
 from supersede.models import Fact, Recorded, Related
-from supersede.periods import Period, format_short
+from supersede.periods import Period, format_instant, format_short
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from supersede.scrubbing import Scrubbed
 
 # Where nobody looks on, a line may be long: grep finds a ref that is not broken in two.
 PIPE_WIDTH = 200
@@ -107,6 +109,46 @@ def recorded(result: Recorded) -> None:
         out.print(Text(f"  {plain(result.notice)}", style="magenta"))
 
 
+def erased(result: Recorded) -> None:
+    """What an erasure did, with its certificate."""
+    recorded(result)
+    out, certificate = console(), result.certificate
+    if certificate is None:
+        return
+    out.print(Text("certificate", style="bold"))
+    for label, value in (
+        ("namespace", certificate.namespace),
+        ("fact", certificate.fact_id),
+        ("erased at", format_instant(certificate.erased_at)),
+        ("digest", certificate.digest),
+    ):
+        out.print(Text(f"  {label}: {plain(value)}"))
+    counts = ", ".join(
+        f"{count} {kind.replace('_', ' ')}" for kind, count in certificate.destroyed.items() if count
+    )
+    paragraph(out, Text(f"  destroyed: {counts}"))
+    out.print(Text("what remains", style="bold"))
+    for sentence in certificate.remains:
+        paragraph(out, Text(f"  {sentence}"))
+
+
+def scrubbed(result: Scrubbed) -> None:
+    """What a scrub rewrote, and what it could not."""
+    out = console()
+    out.print(Text(f"rewritten: {', '.join(result.tables)}"))
+    if not result.statistics:
+        paragraph(
+            out,
+            Text(
+                "The planner's statistics may hold values still: this user may not clear them. Have the "
+                "database's owner, or a superuser, run it.",
+                style="yellow",
+            ),
+        )
+    if not result.checkpointed:
+        out.print(Text("The old files go with the next checkpoint.", style="yellow"))
+
+
 def _deed(result: Recorded) -> str:
     what = plain(result.name or "") if result.id is None else name(result)
     if result.repeated:
@@ -118,6 +160,10 @@ def _deed(result: Recorded) -> str:
     if result.verb in ("end", "retract"):
         done = "ended" if result.verb == "end" else "retracted"
         return f"{done} {what}, which loses {_spans(result.taken) or 'nothing'}"
+    if result.verb == "erase":
+        return f"erased {what}, which loses {_spans(result.taken) or 'no validity'}"
+    if result.verb == "lift_erasure":
+        return f"what {what} said may be recorded anew"
     if result.verb == "cite":
         return f"sources added to {what}"
     held = _spans(result.valid)

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.printing import console, line, name, paragraph, plain, span
-from supersede.models import Fact
 from supersede.periods import Period, format_short
 from supersede.timelines import Evidence, History, HistoryEdge, Lineage, LineageFact
 
@@ -23,7 +22,7 @@ _DEEPEST_INDENT = 8
 def print_history(found: History) -> None:
     """The fact, its versions as rectangles of the two times, its sources and its edges."""
     out = console()
-    paragraph(out, _head(found.fact))
+    paragraph(out, _head(found))
     versions = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="dim", leading=1)
     for heading in ("valid", "known", "opened by", "closed by"):
         versions.add_column(heading, overflow="fold")
@@ -48,7 +47,7 @@ def print_history(found: History) -> None:
 def print_lineage(found: Lineage) -> None:
     """The facts up and down the chain, each below the one it is next to."""
     out = console()
-    paragraph(out, _head(found.fact))
+    paragraph(out, _head(found))
     for label, facts in (("superseded by", found.descendants), ("supersedes", found.ancestors)):
         if facts:
             out.print(Text(f"\n{label}", style="bold"))
@@ -58,7 +57,10 @@ def print_lineage(found: Lineage) -> None:
         out.print("It supersedes nothing, and nothing supersedes it.")
 
 
-def _head(fact: Fact) -> Text:
+def _head(found: History | Lineage) -> Text:
+    fact = found.fact
+    if found.erased:
+        return Text.assemble((name(fact), "bold"), (f"  erased {format_short(found.erased)}", "cyan"))
     now = f"valid {span(fact.valid)}" if fact.valid else "not valid now"
     return Text.assemble((name(fact), "bold"), f"  {plain(fact.claim)}  ", (now, "cyan"))
 
@@ -82,7 +84,7 @@ def _rows(facts: Sequence[LineageFact], root: str) -> Iterator[RenderableType]:
         row.add_row(
             str(fact.depth),
             f"{name(fact)} ({fact.reason})",
-            line(fact.claim or ""),
+            line(fact.claim or "(erased)"),
         )
         yield Padding(row, (0, 0, 0, 2 * min(fact.depth - 1, _DEEPEST_INDENT)), expand=False)
 
