@@ -141,8 +141,7 @@ def run(engine: sa.Engine, job: Job, items: Iterable[Any], *, progress: Progress
     results: list[Recorded] = []
     for batch in batches(items):
         prepared = job.prepare(batch, len(results))
-        with db.writing(engine) as connection:
-            done = job.apply(connection, prepared)
+        done = db.write(engine, lambda connection, prepared=prepared: job.apply(connection, prepared))  # type: ignore[misc]
         results.extend(done)
         if progress is not None:
             progress(len(done))

@@ -127,8 +127,7 @@ class FactStore(Verbs):
             yield transaction
         with afterwards():
             rows = transaction.vectors()
-            with db.writing(self._engine) as connection:
-                bulk.fill(connection, self._writer, rows)
+            db.write(self._engine, lambda c: bulk.fill(c, self._writer, rows))
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
@@ -174,8 +173,7 @@ class FactStore(Verbs):
             if missing is None:
                 return filled
             rows = self._embedding.rows(missing.claims)
-            with db.writing(self._engine) as connection:
-                filled += bulk.fill(connection, self._writer, rows)
+            filled += db.write(self._engine, lambda c, rows=rows: bulk.fill(c, self._writer, rows))  # type: ignore[misc]
             after = missing.after
             if progress is not None:
                 progress(len(missing.claims))
@@ -330,10 +328,12 @@ class FactStore(Verbs):
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         (vector,) = self._embedding.carry([event.get("claim")])
-        with db.writing(self._engine) as connection:
-            return facts.write(
+        return db.write(
+            self._engine,
+            lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
-            )
+            ),
+        )
 
     def _one(self, read: Callable[[sa.Connection, str, str], _T], fact: FactLike) -> _T:
         with db.reading(self._engine) as connection:
