@@ -6,10 +6,7 @@ whatever the role or the database says, answers come out the same.
 
 from __future__ import annotations
 
-import asyncio
 import json
-import random
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -50,10 +47,6 @@ _SET_ALL = sa.text(f"select {_SETTINGS}, set_config('search_path', :path, true)"
 
 # All of these mean: somebody else was faster; nothing was changed.
 _CONFLICT_STATES = {"23P01", "40P01", "40001", "55P03"}
-# Of these, whoever lost at once and may win the next time. A wait that timed out was long enough.
-_RUN_AGAIN = {"23P01", "40P01", "40001"}
-_LONGEST_PAUSES = (0.02, 0.1, 0.5)
-"""Seconds, between the attempts of one write: three more after the first."""
 _BY_STATE = {
     kind.sqlstate: kind
     for kind in vars(errors).values()
@@ -152,24 +145,6 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
         yield connection
 
 
-def write(engine: sa.Engine, work: Callable[[sa.Connection], _T]) -> _T:
-    """Run code that writes, in one transaction of its own; where that lost against another, a few times.
-
-    A lost transaction is undone before the next begins, so the work is applied once or not at all.
-
-    :param work: nothing but what it does over the connection; it may be run several times.
-    :raises Conflict: if the last attempt lost too, or the wait for the lock was too long.
-    """
-    pauses = iter(_LONGEST_PAUSES)
-    while True:
-        try:
-            with writing(engine) as connection:
-                return work(connection)
-        except errors.Conflict as conflict:
-            pause = _pause_after(conflict, pauses)
-        time.sleep(pause)
-
-
 async def read_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) -> _T:
     """Run sync code that reads, on one snapshot, over an async connection."""
     with translated_errors():
@@ -180,27 +155,13 @@ async def read_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) -
 
 
 async def write_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) -> _T:
-    """As :func:`write`, over an async connection.
+    """Run sync code that writes, in one transaction, over an async connection.
 
     Cancelled at any await before the commit, it leaves nothing.
     """
-    pauses = iter(_LONGEST_PAUSES)
-    while True:
-        try:
-            with translated_errors():
-                async with engine.begin() as connection:
-                    return await connection.run_sync(work)
-        except errors.Conflict as conflict:
-            pause = _pause_after(conflict, pauses)
-        await asyncio.sleep(pause)
-
-
-def _pause_after(conflict: errors.Conflict, pauses: Iterator[float]) -> float:
-    """Seconds before the next attempt, at random so that two losers part; raises where there is none."""
-    longest = next(pauses, None) if conflict.details.get("sqlstate") in _RUN_AGAIN else None
-    if longest is None:
-        raise conflict
-    return random.uniform(0, longest)  # noqa: S311 - no secret
+    with translated_errors():
+        async with engine.begin() as connection:
+            return await connection.run_sync(work)
 
 
 @contextmanager
@@ -223,7 +184,7 @@ def translate(error: BaseException) -> errors.SupersedeError:
     diagnostic = getattr(error, "diag", None)
     if state is None and isinstance(error, psycopg.DataError):
         return errors.InvalidInput("a value cannot be put into the form that PostgreSQL reads, or read back")
-    if state is None or state.startswith(("08", "28", "3D", "57P", "25P03", "53300")):
+    if state is None or state.startswith(("08", "28", "3D", "57P", "25P03")):
         return errors.ServerUnavailable(f"no connection to PostgreSQL: {_reason(error)}")
     if state in _BY_STATE:
         detail = getattr(diagnostic, "message_detail", None)
