@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
-from roads import Road
+from roads import Road, elsewhere
 
 from supersede import FactStore, Recorded, SupersedeError
 
@@ -81,24 +81,24 @@ def look(name: str, act: Callable[[Session], Any]) -> Step:
 
 
 class Session:
-    """One session: its steps, the road it writes by, a store to read with, and what it keeps in mind."""
+    """One session: the road it writes by, a store to read with, its steps, and what it keeps in mind."""
 
-    def __init__(self, name: str, steps: Sequence[Step], road: Callable[[], Road]) -> None:
+    def __init__(self, name: str, road: Callable[[], Road], reads: FactStore) -> None:
         self.name = name
-        self.steps = steps
         self.running: Step | None = None
         self.result: Future[Any]
-        self.reads: FactStore
+        self.reads = reads
         self._thread = ThreadPoolExecutor(1, name)
         self.road = self._thread.submit(road).result()
 
-    def enter(self, reads: FactStore) -> None:
-        """Begin again, in the namespace of this store."""
-        self.reads = reads
+    def enter(self, namespace: str, steps: Sequence[Step], given: Any) -> None:
+        """Begin with other steps in another namespace; ``given`` is what made that ready."""
+        self.reads = elsewhere(self.reads, namespace)
+        self.given = given
         self.kept: dict[str, Any] = {}
         self.running = None
-        self._left = deque(self.steps)
-        self.road.enter(reads.namespace)
+        self._left = deque(steps)
+        self.road.enter(namespace)
 
     @property
     def write(self) -> Any:
@@ -113,6 +113,7 @@ class Session:
     def close(self) -> None:
         try:
             self._thread.submit(self.road.close).result()
+            self.reads.close()
         finally:
             self._thread.shutdown()
 
