@@ -215,21 +215,20 @@ class Run:
             self.holders[step.where] = session.name
 
 
-def orders(steps: dict[str, int], sample: int, seed: int = 1) -> list[list[str]]:
-    """Orders in which sessions with so many steps each can be stepped: one after the other, and mixed."""
-    names = sorted(steps)
-    first = [[n for n in turn for _ in range(steps[n])] for turn in (names, names[::-1])]
+def orders(steps: dict[str, int], seed: int = 1) -> Iterator[list[str]]:
+    """Orders in which sessions with so many steps each can be stepped: one after the other, then mixed ones.
+
+    Mixed ones come by chance, always the same, and without end; with ``INTERLEAVINGS=all`` every order comes.
+    """
+    turns = [[n for n in turn for _ in range(steps[n])] for turn in itertools.permutations(sorted(steps))]
+    yield from turns
     if ALL_ORDERS:
-        return first + [order for order in _every(Counter(steps)) if order not in first]
-    chance, found = random.Random(seed), [*first]
-    for _ in range(50 * sample):
-        order = list(first[0])
-        chance.shuffle(order)
-        if order not in found:
-            found.append(order)
-        if len(found) >= sample:
-            break
-    return found
+        yield from (order for order in _every(Counter(steps)) if order not in turns)
+        return
+    chance, drawn = random.Random(seed), list(turns[0])
+    while True:
+        chance.shuffle(drawn)
+        yield list(drawn)
 
 
 def _every(left: Counter[str]) -> Iterator[list[str]]:

@@ -27,6 +27,8 @@ VARIANTS = [
     pytest.param(case, roads, id=f"{case.name}: {', '.join(roads)}") for case in CASES for roads in case.roads
 ]
 
+# Orders of a sample, by when every row of a table must have been reached.
+PLENTY = 100
 SLOTS = "versions outside the slot of their fact"
 FORWARD = """
     select count(*) from supersede.supersedes s
@@ -118,10 +120,13 @@ def cast(url: str) -> Iterator[Cast]:
 @pytest.mark.parametrize(("case", "roads"), VARIANTS)
 def test_every_order_of_the_steps_comes_out_as_listed(cast: Cast, case: Case, roads: Sequence[str]) -> None:
     rows, seen = case.table(), set()
+    reachable = len({row.order for row in rows})
     sample = case.sample if roads is case.roads[0] else case.sample // 2
     sessions = {name: cast.session(name, road) for name, road in zip(case.sessions, roads, strict=True)}
     steps = {name: len(own) for name, own in case.sessions.items()}
-    for number, order in enumerate(orders(steps, sample)):
+    for number, order in enumerate(orders(steps)):
+        if not ALL_ORDERS and (number >= PLENTY or (number >= sample and len(seen) == reachable)):
+            break
         namespace = f"{case.name} {'/'.join(roads)} {number}"
         given = case.setup(elsewhere(cast.first, namespace))
         for name, session in sessions.items():
@@ -138,7 +143,7 @@ def test_every_order_of_the_steps_comes_out_as_listed(cast: Cast, case: Case, ro
         assert len({row.order for row in fitting}) == 1, f"no row, or several, for {run.ended}"
         assert came_out in [set(row.lines) for row in fitting], f"after {run.ended}"
         seen.add(fitting[0].order)
-    assert seen == {row.order for row in rows}, "a row that no order reaches"
+    assert len(seen) == reachable, f"a row that no order reaches: { ({row.order for row in rows} - seen) }"
 
 
 def test_after_all_that_no_rule_is_broken(url: str) -> None:
