@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DimensionMismatch,
         EmbedderError,
         EmbedderUnavailable,
+        Erased,
         FactNotCurrent,
         FactNotFound,
         InvalidInput,
@@ -37,10 +38,11 @@ if TYPE_CHECKING:
         TrustConflict,
         UnsafeIsolation,
     )
-    from supersede.models import Answer, Basis, Fact, Recorded, Verification
+    from supersede.models import Answer, Basis, Certificate, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
+    from supersede.undone import Undoing
 
 __version__ = "0.1.0"
 
@@ -48,13 +50,15 @@ _HOMES = {
     "store": ["FactStore"],
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
-    "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
+    "models": ["Answer", "Basis", "Certificate", "Fact", "Recorded", "Verification"],
     "timelines": ["Diff", "History", "Lineage"],
+    "undone": ["Undoing"],
     "errors": [
         "Conflict",
         "DimensionMismatch",
         "EmbedderError",
         "EmbedderUnavailable",
+        "Erased",
         "FactNotCurrent",
         "FactNotFound",
         "InvalidInput",
@@ -85,11 +89,13 @@ __all__ = [
     "Answer",
     "AsyncFactStore",
     "Basis",
+    "Certificate",
     "Conflict",
     "Diff",
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",
+    "Erased",
     "Fact",
     "FactNotCurrent",
     "FactNotFound",
@@ -115,6 +121,7 @@ __all__ = [
     "SupersedeError",
     "SupersessionCycle",
     "TrustConflict",
+    "Undoing",
     "UnsafeIsolation",
     "Verification",
 ]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from supersede.facts.erasing import (
+    erased_at,
+    erased_current,
+    erased_since,
+    refuse_erased,
+)
 from supersede.facts.loading import (
     any_known,
     as_period,
@@ -39,6 +45,7 @@ from supersede.facts.writing import (
     fill_embeddings,
     recorded,
     replay,
+    undo,
     unfilled,
     write,
 )
@@ -54,6 +61,9 @@ __all__ = [
     "Vector",
     "any_known",
     "as_period",
+    "erased_at",
+    "erased_current",
+    "erased_since",
     "fill_embeddings",
     "folded",
     "heads",
@@ -63,6 +73,7 @@ __all__ = [
     "reasons",
     "recorded",
     "refs",
+    "refuse_erased",
     "register_space",
     "replay",
     "resolve",
@@ -71,6 +82,7 @@ __all__ = [
     "state",
     "taken_by",
     "titles",
+    "undo",
     "unembedded",
     "unfilled",
     "vector_text",
