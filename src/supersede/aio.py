@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar, Unpack
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from supersede import bulk, events, facts, histories, opening, questions, reads
+from supersede import attempts, bulk, events, facts, histories, opening, questions, reads
 from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
@@ -223,7 +223,7 @@ class AsyncFactStore(AsyncVerbs):
     async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         event = events.in_run(event, self.run)
         (vector,) = await asyncio.to_thread(self._embedding.carry, [event.get("claim")])
-        return await db.write_async(
+        return await attempts.write_async(
             self._engine,
             lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
@@ -245,13 +245,13 @@ class AsyncFactStore(AsyncVerbs):
                 yield transaction
         with afterwards():
             rows = await transaction.vectors()
-            await db.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))
+            await attempts.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))
 
     async def _run(self, job: bulk.Job, items: Iterable[Any], progress: Progress | None) -> list[Recorded]:
         results: list[Recorded] = []
         for batch in bulk.batches(items):
             prepared = await asyncio.to_thread(job.prepare, batch, len(results))
-            done = await db.write_async(
+            done = await attempts.write_async(
                 self._engine,
                 lambda connection, prepared=prepared: job.apply(connection, prepared),  # type: ignore[misc]
             )
@@ -287,7 +287,7 @@ class AsyncFactStore(AsyncVerbs):
             if missing is None:
                 return filled
             rows = await asyncio.to_thread(self._embedding.rows, missing.claims)
-            filled += await db.write_async(
+            filled += await attempts.write_async(
                 self._engine,
                 lambda connection, rows=rows: bulk.fill(connection, self._writer, rows),  # type: ignore[misc]
             )

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from supersede import attempts, events, facts
 from supersede import engine as db
-from supersede import events, facts
 from supersede.embedding import Embedding
 from supersede.errors import InvalidInput, SupersedeError
 from supersede.models import Recorded
@@ -142,8 +142,7 @@ def run(engine: sa.Engine, job: Job, items: Iterable[Any], *, progress: Progress
     results: list[Recorded] = []
     for batch in batches(items):
         prepared = job.prepare(batch, len(results))
-        with db.writing(engine) as connection:
-            done = job.apply(connection, prepared)
+        done = attempts.write(engine, lambda connection, prepared=prepared: job.apply(connection, prepared))  # type: ignore[misc]
         results.extend(done)
         if progress is not None:
             progress(len(done))

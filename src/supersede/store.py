@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
 
-from supersede import bulk, events, facts, histories, opening, questions, reads
+from supersede import attempts, bulk, events, facts, histories, opening, questions, reads
 from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
@@ -144,8 +144,7 @@ class FactStore(Verbs):
             yield transaction
         with afterwards():
             rows = transaction.vectors()
-            with db.writing(self._engine) as connection:
-                bulk.fill(connection, self._writer, rows)
+            attempts.write(self._engine, lambda c: bulk.fill(c, self._writer, rows))
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
@@ -191,8 +190,7 @@ class FactStore(Verbs):
             if missing is None:
                 return filled
             rows = self._embedding.rows(missing.claims)
-            with db.writing(self._engine) as connection:
-                filled += bulk.fill(connection, self._writer, rows)
+            filled += attempts.write(self._engine, lambda c, rows=rows: bulk.fill(c, self._writer, rows))  # type: ignore[misc]
             after = missing.after
             if progress is not None:
                 progress(len(missing.claims))
@@ -348,10 +346,12 @@ class FactStore(Verbs):
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         event = events.in_run(event, self.run)
         (vector,) = self._embedding.carry([event.get("claim")])
-        with db.writing(self._engine) as connection:
-            return facts.write(
+        return attempts.write(
+            self._engine,
+            lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
-            )
+            ),
+        )
 
     def _undo(self, work: Work) -> Undoing:
         with db.writing(self._engine) as connection:
