@@ -213,10 +213,9 @@ class AsyncFactStore(AsyncVerbs):
     async def transaction(self, *, actor: str | None = None) -> AsyncIterator[AsyncTransaction]:
         """Several verbs as one: all are recorded when the block ends, or none where it raises."""
         writer = self._writer._replace(actor=events.actor(actor, self.actor))
-        with db.translated_errors():
-            async with self._engine.begin() as connection:
-                transaction = AsyncTransaction(connection, writer)
-                yield transaction
+        async with db.writing_async(self._engine) as connection:
+            transaction = AsyncTransaction(connection, writer)
+            yield transaction
         with afterwards():
             rows = await transaction.vectors()
             await db.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))

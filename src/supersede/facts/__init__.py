@@ -20,6 +20,7 @@ from supersede.facts.loading import (
 from supersede.facts.registry import (
     heads,
     register_space,
+    require_seen,
     space_of,
     spaces,
     state,
@@ -65,6 +66,7 @@ __all__ = [
     "refs",
     "register_space",
     "replay",
+    "require_seen",
     "resolve",
     "space_of",
     "spaces",

@@ -27,6 +27,7 @@ from supersede.queries.ranking import (
     unembedded,
 )
 from supersede.queries.registry import (
+    has_seen,
     heads,
     state,
     unfilled,
@@ -46,6 +47,7 @@ __all__ = [
     "changes",
     "details",
     "edges",
+    "has_seen",
     "heads",
     "known_facts",
     "ranked",
