@@ -283,7 +283,7 @@ def translate(error: BaseException) -> errors.SupersedeError:
     for prefix, kind in _BY_CONSTRAINT.items():
         if constraint.startswith(prefix):
             return kind()
-    if state == "25006":
+    if state == "25006" or _refuses_to_begin(diagnostic):
         return errors.ServerReadOnly()
     if state.startswith("53"):
         said = getattr(diagnostic, "message_primary", None) or state
@@ -295,6 +295,11 @@ def translate(error: BaseException) -> errors.SupersedeError:
             f"PostgreSQL refused a value ({state}{', ' + constraint if constraint else ''})"
         )
     return errors.SupersedeError(f"PostgreSQL answered with error {state}: {type(error).__name__}")
+
+
+def _refuses_to_begin(diagnostic: Any) -> bool:  # noqa: ANN401 - of the driver
+    """Whether a replica refused the transaction itself, since it was to write; its code says less."""
+    return getattr(diagnostic, "source_function", None) == "check_transaction_read_only"
 
 
 def _reason(error: BaseException) -> str:

@@ -67,7 +67,12 @@ CASES: dict[str, Callable[[FactStore], list[Recorded] | int]] = {
     "cite": lambda s: [s.cite("h", sources=["u/8", "u/9"], handle="k")],
     "declare_predicate": lambda s: [s.declare_predicate("color", cardinality="one", handle="k")],
     "remember_many": lambda s: s.remember_many([{"claim": f"c {n}", "ref": f"n{n}"} for n in range(3)]),
-    "replay": lambda s: s.replay([{**event, "recorded_at": NOW} for event in _EVENTS]),
+    "replay": lambda s: s.replay(
+        [{**event, "recorded_at": NOW} for event in _EVENTS], out_of_order="next_stamp"
+    ),
     "fill_embeddings": lambda s: s.fill_embeddings(),
     "transaction": _transaction,
 }
+
+VECTORS_AFTERWARDS = {"transaction"}
+"""What stores vectors in a transaction after its own, and not when it is made again."""
