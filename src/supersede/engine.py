@@ -144,7 +144,14 @@ def _prepare_sessions(engine: sa.Engine) -> None:
             path = known_path[0]
         connection.execute(_SET_ALL, {"path": path})
 
+    def forget_read_only(connection: Any, record: Any) -> None:  # noqa: ANN401 - of the driver
+        # A read leaves "not read only" behind, which would override what the database is set to, and which
+        # a replica refuses with a code that does not say so.
+        if connection is not None and not record.driver_connection.closed:
+            connection.set_read_only(None)
+
     sa.event.listen(engine, "begin", set_session)
+    sa.event.listen(engine, "checkin", forget_read_only)
 
 
 def search_path(connection: sa.Connection) -> tuple[str, bool]:
@@ -283,7 +290,7 @@ def translate(error: BaseException) -> errors.SupersedeError:
     for prefix, kind in _BY_CONSTRAINT.items():
         if constraint.startswith(prefix):
             return kind()
-    if state == "25006" or _refuses_to_begin(diagnostic):
+    if state == "25006":
         return errors.ServerReadOnly()
     if state.startswith("53"):
         said = getattr(diagnostic, "message_primary", None) or state
@@ -295,11 +302,6 @@ def translate(error: BaseException) -> errors.SupersedeError:
             f"PostgreSQL refused a value ({state}{', ' + constraint if constraint else ''})"
         )
     return errors.SupersedeError(f"PostgreSQL answered with error {state}: {type(error).__name__}")
-
-
-def _refuses_to_begin(diagnostic: Any) -> bool:  # noqa: ANN401 - of the driver
-    """Whether a replica refused the transaction itself, since it was to write; its code says less."""
-    return getattr(diagnostic, "source_function", None) == "check_transaction_read_only"
 
 
 def _reason(error: BaseException) -> str:

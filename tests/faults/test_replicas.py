@@ -13,7 +13,7 @@ from clusters import Cluster, new_cluster, standby_of, until
 from databases import dump, execute, query
 from fakes import BagOfWords
 from supersede import Answer, FactStore, NamespaceNotFound, OutOfSync, ServerReadOnly
-from supersede.cli import main
+from supersede.cli.app import app
 
 
 class Pair(NamedTuple):
@@ -185,7 +185,7 @@ def test_a_replica_is_read_in_every_way_and_written_to_in_none(
             write()
     with pytest.raises(ServerReadOnly), replica.transaction() as together:
         together.remember("claim")
-    assert main(["--url", pair.copy, "remember", "claim"]) == 1
+    assert app(["remember", "claim", "--url", pair.copy], standalone_mode=False) == 1
     assert "primary" in capsys.readouterr().err
     assert dump(pair.copy) == before
 
