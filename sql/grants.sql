@@ -6,7 +6,7 @@ declare
         'supersede.supersede(jsonb, text, text, halfvec, smallint, boolean), '
         'supersede.amend(jsonb, text, text, halfvec, smallint, boolean), '
         'supersede."end"(jsonb, text, text), supersede.retract(jsonb, text, text), '
-        'supersede.reinstate(jsonb, text, text), '
+        'supersede.reinstate(jsonb, text, text), supersede.undo(jsonb, text, text), '
         'supersede.cite(jsonb, text, text), supersede.declare_predicate(jsonb, text, text), '
         'supersede.fill_embeddings(text, smallint, uuid[], halfvec[], boolean[], text)';
     v_reads text := 'supersede.clock(), supersede.fold(text), supersede.instant(text, text), '
@@ -34,7 +34,8 @@ begin
         end if;
         if v_role = 'supersede_importer' then
             execute format('grant execute on function '
-                'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text) to %I', v_role);
+                'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text), '
+                'supersede.erase(jsonb, text, text), supersede.lift_erasure(jsonb, text, text) to %I', v_role);
         end if;
     end loop;
 end $$;

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DimensionMismatch,
         EmbedderError,
         EmbedderUnavailable,
+        Erased,
         FactNotCurrent,
         FactNotFound,
         InvalidInput,
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
         TrustConflict,
         UnsafeIsolation,
     )
-    from supersede.models import Answer, Basis, Fact, Recorded, Verification
+    from supersede.models import Answer, Basis, Certificate, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
+    from supersede.undone import Undoing
 
 __version__ = "0.1.0"
 
@@ -52,13 +54,15 @@ _HOMES = {
     "store": ["FactStore"],
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
-    "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
+    "models": ["Answer", "Basis", "Certificate", "Fact", "Recorded", "Verification"],
     "timelines": ["Diff", "History", "Lineage"],
+    "undone": ["Undoing"],
     "errors": [
         "Conflict",
         "DimensionMismatch",
         "EmbedderError",
         "EmbedderUnavailable",
+        "Erased",
         "FactNotCurrent",
         "FactNotFound",
         "InvalidInput",
@@ -93,11 +97,13 @@ __all__ = [
     "Answer",
     "AsyncFactStore",
     "Basis",
+    "Certificate",
     "Conflict",
     "Diff",
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",
+    "Erased",
     "Fact",
     "FactNotCurrent",
     "FactNotFound",
@@ -127,6 +133,7 @@ __all__ = [
     "SupersessionCycle",
     "TimedOut",
     "TrustConflict",
+    "Undoing",
     "UnsafeIsolation",
     "Verification",
 ]

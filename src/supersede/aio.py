@@ -19,26 +19,20 @@ from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.events import BasedOn, Call, Content, FactLike, Source
-from supersede.models import (
-    Answer,
-    Basis,
-    Cardinality,
-    Fact,
-    Reason,
-    Recorded,
-    Verification,
-)
+from supersede.models import Answer, Basis, Cardinality, Fact, Reason, Recorded, Verification
 from supersede.periods import InstantLike, Unbounded
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.undoing import AsyncUndo, Work
+from supersede.undone import Undoing
 from supersede.verbs import IfNotCurrent, Made, afterwards
 
 _T = TypeVar("_T")
 
 
-class AsyncVerbs:
+class AsyncVerbs(AsyncUndo):
     """The write verbs; each is documented in :class:`supersede.verbs.Verbs`."""
 
     namespace: str
@@ -122,6 +116,14 @@ class AsyncVerbs:
         """Add sources to a fact."""
         return await self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
 
+    async def erase(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Destroy a fact's content for good; its shape stays."""
+        return await self._call("erase", fact=fact, note=note, handle=handle)
+
+    async def lift_erasure(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Let what an erased fact said be recorded anew, as another fact."""
+        return await self._call("lift_erasure", fact=fact, note=note, handle=handle)
+
     async def declare_predicate(
         self, name: str, *, cardinality: Cardinality, handle: str | None = None
     ) -> Recorded:
@@ -136,10 +138,17 @@ class AsyncTransaction(AsyncVerbs):
         self._connection = connection
         self._made = Made(writer)
         self.namespace = writer.namespace
+        self.actor = writer.actor
+        self.run = writer.run
 
     async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         with db.translated_errors():
             return await self._connection.run_sync(self._made.write, verb, event)
+
+    async def _undo(self, work: Work) -> Undoing:
+        with db.translated_errors():
+            async with self._connection.begin_nested():
+                return await self._connection.run_sync(work)
 
     async def vectors(self) -> list[Any]:
         """Vectors of the facts that were made, to be stored once the block is over."""
@@ -150,13 +159,20 @@ class AsyncFactStore(AsyncVerbs):
     """A bitemporal fact store for asyncio; see :class:`supersede.store.FactStore` for every method."""
 
     def __init__(
-        self, engine: AsyncEngine, *, namespace: str, actor: str | None, embedding: Embedding
+        self,
+        engine: AsyncEngine,
+        *,
+        namespace: str,
+        actor: str | None,
+        embedding: Embedding,
+        run: str | None = None,
     ) -> None:
         self._engine = engine
         self._embedding = embedding
-        self._writer = Writer(namespace, actor, embedding)
+        self._writer = Writer(namespace, actor, embedding, run)
         self.namespace = namespace
         self.actor = actor
+        self.run = run
 
     @classmethod
     async def open(
@@ -166,6 +182,7 @@ class AsyncFactStore(AsyncVerbs):
         namespace: str | None = None,
         embedder: Embedder | None = None,
         actor: str | None = None,
+        run: str | None = None,
     ) -> Self:
         """Open a store."""
         settings = Settings()
@@ -178,6 +195,7 @@ class AsyncFactStore(AsyncVerbs):
                 namespace=events.text(namespace or settings.namespace, "namespace"),
                 actor=events.actor(actor, settings.actor),
                 embedding=Embedding.choose(embedder, spaces),
+                run=events.run(run, settings.run),
             )
         except BaseException:
             await engine.dispose()
@@ -201,6 +219,7 @@ class AsyncFactStore(AsyncVerbs):
         await self.close()
 
     async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
+        event = events.in_run(event, self.run)
         (vector,) = await asyncio.to_thread(self._embedding.carry, [event.get("claim")])
         return await db.write_async(
             self._engine,
@@ -209,10 +228,15 @@ class AsyncFactStore(AsyncVerbs):
             ),
         )
 
+    async def _undo(self, work: Work) -> Undoing:
+        return await db.write_async(self._engine, work)
+
     @asynccontextmanager
-    async def transaction(self, *, actor: str | None = None) -> AsyncIterator[AsyncTransaction]:
+    async def transaction(
+        self, *, actor: str | None = None, run: str | None = None
+    ) -> AsyncIterator[AsyncTransaction]:
         """Several verbs as one: all are recorded when the block ends, or none where it raises."""
-        writer = self._writer._replace(actor=events.actor(actor, self.actor))
+        writer = self._writer._replace(actor=events.actor(actor, self.actor), run=events.run(run, self.run))
         async with db.writing_async(self._engine) as connection:
             transaction = AsyncTransaction(connection, writer)
             yield transaction

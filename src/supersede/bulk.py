@@ -30,11 +30,12 @@ _T = TypeVar("_T")
 
 
 class Writer(NamedTuple):
-    """Who writes where: the namespace, the actor for the ledger, the embedder."""
+    """Who writes where: the namespace, the actor for the ledger, the embedder, the run it belongs to."""
 
     namespace: str
     actor: str | None
     embedding: Embedding
+    run: str | None = None
 
 
 class Prepared(NamedTuple):
@@ -78,7 +79,7 @@ class Remember:
                     facts.write(
                         connection,
                         "remember",
-                        event,
+                        events.in_run(event, self.writer.run),
                         namespace=self.writer.namespace,
                         actor=self.writer.actor,
                         vector=vector,
@@ -114,7 +115,7 @@ class Replay:
                 done.append(
                     facts.replay(
                         connection,
-                        event,
+                        events.in_run(event, self.writer.run),
                         namespace=self.writer.namespace,
                         actor=self.writer.actor,
                         vector=vector,

@@ -25,6 +25,8 @@ from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.undoing import Work
+from supersede.undone import Undoing
 from supersede.verbs import Transaction, Verbs, afterwards
 
 _T = TypeVar("_T")
@@ -36,12 +38,21 @@ class FactStore(Verbs):
     One store writes to one namespace and may read others. It is safe to share between threads.
     """
 
-    def __init__(self, engine: sa.Engine, *, namespace: str, actor: str | None, embedding: Embedding) -> None:
+    def __init__(
+        self,
+        engine: sa.Engine,
+        *,
+        namespace: str,
+        actor: str | None,
+        embedding: Embedding,
+        run: str | None = None,
+    ) -> None:
         self._engine = engine
         self._embedding = embedding
-        self._writer = Writer(namespace, actor, embedding)
+        self._writer = Writer(namespace, actor, embedding, run)
         self.namespace = namespace
         self.actor = actor
+        self.run = run
 
     # --- opening and closing
 
@@ -53,6 +64,7 @@ class FactStore(Verbs):
         namespace: str | None = None,
         embedder: Embedder | None = None,
         actor: str | None = None,
+        run: str | None = None,
     ) -> Self:
         """Open a store.
 
@@ -64,6 +76,8 @@ class FactStore(Verbs):
         :param embedder: ranks questions and is stored with claims; else the one that the store's active
             space names, where it is installed. Without any, words alone rank.
         :param actor: who is writing, for the ledger; else ``SUPERSEDE_ACTOR``.
+        :param run: what all writes of this store belong to and can be undone with as a whole, such as one
+            run of a model; else ``SUPERSEDE_RUN``.
         :raises ServerUnavailable: if no usable server answers.
         :raises SchemaOutOfDate: if the schema is older or newer than this version needs.
         """
@@ -77,6 +91,7 @@ class FactStore(Verbs):
                 namespace=events.text(namespace or settings.namespace, "namespace"),
                 actor=events.actor(actor, settings.actor),
                 embedding=Embedding.choose(embedder, spaces),
+                run=events.run(run, settings.run),
             )
         except BaseException:
             engine.dispose()
@@ -112,17 +127,19 @@ class FactStore(Verbs):
     # --- many writes
 
     @contextmanager
-    def transaction(self, *, actor: str | None = None) -> Iterator[Transaction]:
+    def transaction(self, *, actor: str | None = None, run: str | None = None) -> Iterator[Transaction]:
         """Several verbs as one: all are recorded when the block ends, or none where it raises.
 
         The namespace stays locked from the first verb on, so keep the block short. Vectors are computed
         after it, outside the lock.
 
         :param actor: who is writing; else the store's.
+        :param run: the run that they belong to; else the store's.
         """
         with db.writing(self._engine) as connection:
             transaction = Transaction(
-                connection, self._writer._replace(actor=events.actor(actor, self.actor))
+                connection,
+                self._writer._replace(actor=events.actor(actor, self.actor), run=events.run(run, self.run)),
             )
             yield transaction
         with afterwards():
@@ -329,11 +346,16 @@ class FactStore(Verbs):
     # --- one jump down
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
+        event = events.in_run(event, self.run)
         (vector,) = self._embedding.carry([event.get("claim")])
         with db.writing(self._engine) as connection:
             return facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
             )
+
+    def _undo(self, work: Work) -> Undoing:
+        with db.writing(self._engine) as connection:
+            return work(connection)
 
     def _one(self, read: Callable[[sa.Connection, str, str], _T], fact: FactLike) -> _T:
         with db.reading(self._engine) as connection:

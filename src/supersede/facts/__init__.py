@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from supersede.facts.erasing import (
+    erased_at,
+    erased_current,
+    erased_since,
+    refuse_erased,
+)
 from supersede.facts.loading import (
     any_known,
     as_period,
@@ -40,6 +46,7 @@ from supersede.facts.writing import (
     fill_embeddings,
     recorded,
     replay,
+    undo,
     unfilled,
     write,
 )
@@ -55,6 +62,9 @@ __all__ = [
     "Vector",
     "any_known",
     "as_period",
+    "erased_at",
+    "erased_current",
+    "erased_since",
     "fill_embeddings",
     "folded",
     "heads",
@@ -64,6 +74,7 @@ __all__ = [
     "reasons",
     "recorded",
     "refs",
+    "refuse_erased",
     "register_space",
     "replay",
     "require_seen",
@@ -73,6 +84,7 @@ __all__ = [
     "state",
     "taken_by",
     "titles",
+    "undo",
     "unembedded",
     "unfilled",
     "vector_text",

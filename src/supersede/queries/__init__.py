@@ -17,6 +17,11 @@ from supersede.queries.detail import (
     versions,
     walk,
 )
+from supersede.queries.erasing import (
+    erased_current,
+    erased_since,
+    is_erased,
+)
 from supersede.queries.ranking import (
     FULL_MATCH,
     Question,
@@ -47,8 +52,11 @@ __all__ = [
     "changes",
     "details",
     "edges",
+    "erased_current",
+    "erased_since",
     "has_seen",
     "heads",
+    "is_erased",
     "known_facts",
     "ranked",
     "reasons",
