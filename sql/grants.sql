@@ -13,6 +13,7 @@ declare
         'supersede.fail(text, text, jsonb), supersede.iso(timestamptz), '
         'supersede.any_word(regconfig, text), '
         'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
+        'supersede.has_seen(text, timestamptz), '
         'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';
     v_role text;
 begin

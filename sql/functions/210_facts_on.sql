@@ -13,7 +13,7 @@ begin atomic
         least(supersede.instant(facts_on.basis ->> 'known_at', 'known_at'),
               supersede.instant(h.head, 'head')),
         array[h.namespace]) as f
-    where h.head is not null;
+    where supersede.has_seen(h.namespace, supersede.instant(h.head, 'head'));
 end;
 
 comment on function supersede.facts_on(jsonb) is

@@ -239,10 +239,9 @@ class AsyncFactStore(AsyncVerbs):
     ) -> AsyncIterator[AsyncTransaction]:
         """Several verbs as one: all are recorded when the block ends, or none where it raises."""
         writer = self._writer._replace(actor=events.actor(actor, self.actor), run=events.run(run, self.run))
-        with db.translated_errors():
-            async with self._engine.begin() as connection:
-                transaction = AsyncTransaction(connection, writer)
-                yield transaction
+        async with db.writing_async(self._engine) as connection:
+            transaction = AsyncTransaction(connection, writer)
+            yield transaction
         with afterwards():
             rows = await transaction.vectors()
             await attempts.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from supersede import answering, facts, verifying
 from supersede.adapters import vectors
-from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, OutOfSync, SpaceGone
+from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, SpaceGone
 from supersede.facts import Head, Key
 from supersede.models import (
     RULES,
@@ -48,20 +48,6 @@ def points(present: datetime, said: Point) -> tuple[datetime, datetime]:
             f"known yet (now: {format_instant(present)})"
         )
     return valid_at or present, known_at or present
-
-
-def check_heads(basis: Basis, heads: Mapping[str, Head]) -> None:
-    """Refuse a basis that saw more than this server holds.
-
-    :raises OutOfSync: naming the namespace.
-    """
-    for name, head in basis.heads.items():
-        here = heads[name].last if name in heads else None
-        if head is not None and (here is None or here < head):
-            raise OutOfSync(
-                f"the basis saw namespace {name!r} up to {format_instant(head)}; this server holds it "
-                f"up to {format_instant(here) if here else 'nothing'}: ask the primary, or wait"
-            )
 
 
 def scope_of(basis: Basis) -> Scope:
@@ -127,11 +113,11 @@ def _resolve_any(
 def ask_again(connection: sa.Connection, basis: Basis) -> Answer:
     """The answer of a basis.
 
-    :raises OutOfSync: if this server holds less than the basis saw.
+    :raises OutOfSync: if this server does not hold what the basis saw.
     :raises SpaceGone: if the space of its vector is not registered here.
     """
+    facts.require_seen(connection, basis.heads)
     heads = facts.heads(connection, list(basis.heads), own=None)
-    check_heads(basis, heads)
     return answer(connection, basis, {name: head.first for name, head in heads.items()})
 
 

@@ -26,6 +26,7 @@ from supersede.facts.loading import (
 from supersede.facts.registry import (
     heads,
     register_space,
+    require_seen,
     space_of,
     spaces,
     state,
@@ -76,6 +77,7 @@ __all__ = [
     "refuse_erased",
     "register_space",
     "replay",
+    "require_seen",
     "resolve",
     "space_of",
     "spaces",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -75,3 +75,13 @@ def heads(connection: sa.Connection, names: Sequence[str], *, own: str | None) -
                 f"namespace {name!r} does not exist; a namespace is made by its first write"
             )
     return {name: found.get(name, Head(None, None)) for name in names}
+
+
+def require_seen(connection: sa.Connection, seen: Mapping[str, datetime | None]) -> None:
+    """Refuse heads that this server never had, whether they lie ahead of it or were lost.
+
+    :raises OutOfSync: naming the namespace.
+    """
+    for name, head in seen.items():
+        if head is not None:
+            connection.execute(queries.has_seen(name, head))

@@ -32,6 +32,7 @@ from supersede.queries.ranking import (
     unembedded,
 )
 from supersede.queries.registry import (
+    has_seen,
     heads,
     state,
     unfilled,
@@ -53,6 +54,7 @@ __all__ = [
     "edges",
     "erased_current",
     "erased_since",
+    "has_seen",
     "heads",
     "is_erased",
     "known_facts",

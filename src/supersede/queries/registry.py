@@ -38,6 +38,11 @@ def heads(names: Sequence[str]) -> Statement:
     )
 
 
+def has_seen(name: str, head: datetime) -> Statement:
+    """Refused, by name, where this server does not hold what a basis saw."""
+    return sa.select(sa.func.supersede.has_seen(name, sa.cast(head, INSTANT)))
+
+
 def unfilled(name: str, space_id: int, after: tuple[datetime, UUID] | None) -> Statement:
     """Facts of a namespace that have no vector in a space, oldest first: id, claim and stamp.
 
