@@ -28,6 +28,10 @@ begin
         insert into supersede.embedding (namespace, fact_id, space_id, vector, truncated, stamp)
         select p_namespace, f.fact_id, p_space, f.vector, f.truncated, v_stamp
         from unnest(p_fact_ids, p_vectors, p_truncated) as f(fact_id, vector, truncated)
+        -- Its content may have been destroyed while the vector was computed.
+        where not exists (
+            select from supersede.fact gone
+            where gone.namespace = p_namespace and gone.fact_id = f.fact_id and gone.claim is null)
         on conflict on constraint embedding_pkey do nothing
         returning fact_id)
     select array_agg(fact_id) into v_filled from filled;

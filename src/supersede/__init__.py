@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from supersede.models import Answer, Basis, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
+    from supersede.spaces import EmbeddingSpace, Moved
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
 
@@ -49,6 +50,7 @@ _HOMES = {
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
     "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
+    "spaces": ["EmbeddingSpace", "Moved"],
     "timelines": ["Diff", "History", "Lineage"],
     "errors": [
         "Conflict",
@@ -90,6 +92,7 @@ __all__ = [
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",
+    "EmbeddingSpace",
     "Fact",
     "FactNotCurrent",
     "FactNotFound",
@@ -99,6 +102,7 @@ __all__ = [
     "InvalidInstant",
     "InvalidPeriod",
     "Lineage",
+    "Moved",
     "NamespaceNotFound",
     "OutOfOrder",
     "OutOfSync",

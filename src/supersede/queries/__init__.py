@@ -28,6 +28,9 @@ from supersede.queries.ranking import (
 )
 from supersede.queries.registry import (
     heads,
+    is_active,
+    namespaces,
+    space_counts,
     state,
     unfilled,
 )
@@ -47,12 +50,15 @@ __all__ = [
     "details",
     "edges",
     "heads",
+    "is_active",
     "known_facts",
+    "namespaces",
     "ranked",
     "reasons",
     "refs",
     "resolve",
     "sources",
+    "space_counts",
     "state",
     "these",
     "unembedded",
