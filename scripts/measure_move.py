@@ -3,7 +3,7 @@
     python scripts/measure_move.py --url postgresql://postgres@localhost/postgres --facts 20000
 
 Makes a database of its own on the server and drops it. The two models are fakes of 384 dimensions, so that
-the time is the database's. Beside it a writer and a reader go on all the time; their slowest calls are printed.
+the time is the database's. Beside it a writer and a reader go on; their slowest calls are printed.
 """
 
 from __future__ import annotations
@@ -57,20 +57,21 @@ def measure(url: str, *, facts: int, pause: float) -> None:
             tries, last = len(switches), switches[-1]
             switches.clear()
             print(
-                f"to {moved.model!r}: {took:.1f} s in all, {moved.filled:,} vectors; switch {last * 1e3:,.0f} ms "
-                f"after {tries - 1} vain tries; slowest write {slowest['write'] * 1e3:,.0f} ms, "
+                f"to {moved.model!r}: {took:.1f} s in all, {moved.filled:,} vectors; "
+                f"switch {last * 1e3:,.0f} ms after {tries - 1} vain tries; "
+                f"slowest write {slowest['write'] * 1e3:,.0f} ms, "
                 f"read {slowest['read'] * 1e3:,.0f} ms"
             )
 
 
 def _time_statements(store: FactStore, word: str, times: list[float]) -> None:
     @sa.event.listens_for(store._engine, "before_cursor_execute")
-    def before(connection, _cursor, statement, *_rest):  # noqa: ANN001, ANN202
+    def before(connection, _cursor, statement, *_rest):  # noqa: ANN001, ANN002, ANN202
         if word in statement:
             connection.info["started"] = time.perf_counter()
 
     @sa.event.listens_for(store._engine, "after_cursor_execute")
-    def after(connection, _cursor, statement, *_rest):  # noqa: ANN001, ANN202
+    def after(connection, _cursor, statement, *_rest):  # noqa: ANN001, ANN002, ANN202
         if word in statement:
             times.append(time.perf_counter() - connection.info["started"])
 

@@ -225,6 +225,8 @@ class _Namespace:
             self.after = missing.after
             if progress is not None:
                 progress(len(missing.claims))
+            if len(missing.claims) < bulk.BATCH:
+                return  # what was written meanwhile is for the next time: a busy writer would keep us here
 
 
 @dataclass
