@@ -3,12 +3,10 @@
 -- the new model makes no vector are named, and do not count.
 -- The table is locked, not its rows: a namespace that does not exist yet must wait as well, or its first
 -- write would copy the old space's vector. Readers go on.
--- Right after it was filled nothing is known of the new space's size: taking it for empty, the planner would
--- compare every fact with every other, under the lock.
 create or replace function supersede.activate_space(
     p_space smallint, p_without_namespaces text[] default '{}', p_without_ids uuid[] default '{}',
     out lacking bigint, out namespaces text[])
-language plpgsql set enable_nestloop = off
+language plpgsql
 as $$
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
@@ -21,6 +19,9 @@ begin
     if not exists (select from supersede.embedding_space s where s.id = p_space) then
         perform supersede.fail('SU016', format('no embedding space %s is registered', p_space));
     end if;
+    -- Nothing is known yet of the size of a space that was just filled: taking it for empty, the planner would
+    -- compare every fact with every other, under the lock. Until the transaction ends.
+    perform set_config('enable_nestloop', 'off', true);
     select count(*), coalesce(array_agg(distinct e.namespace), '{}') into lacking, namespaces
     from supersede.embedding e
     join supersede.embedding_space s on s.id = e.space_id and s.active
