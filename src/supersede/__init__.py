@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from supersede.models import Answer, Basis, Certificate, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
+    from supersede.spaces import EmbeddingSpace, Moved
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
     from supersede.undone import Undoing
@@ -55,6 +56,7 @@ _HOMES = {
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
     "models": ["Answer", "Basis", "Certificate", "Fact", "Recorded", "Verification"],
+    "spaces": ["EmbeddingSpace", "Moved"],
     "timelines": ["Diff", "History", "Lineage"],
     "undone": ["Undoing"],
     "errors": [
@@ -103,6 +105,7 @@ __all__ = [
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",
+    "EmbeddingSpace",
     "Erased",
     "Fact",
     "FactNotCurrent",
@@ -113,6 +116,7 @@ __all__ = [
     "InvalidInstant",
     "InvalidPeriod",
     "Lineage",
+    "Moved",
     "NamespaceNotFound",
     "OutOfOrder",
     "OutOfSync",

@@ -19,6 +19,7 @@ from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.events import BasedOn, Call, Content, FactLike, Source
+from supersede.filling import AsyncEmbeddings
 from supersede.models import Answer, Basis, Cardinality, Fact, Reason, Recorded, Verification
 from supersede.periods import InstantLike, Unbounded
 from supersede.ports import Embedder
@@ -157,7 +158,7 @@ class AsyncTransaction(AsyncVerbs):
         return await asyncio.to_thread(self._made.vectors)
 
 
-class AsyncFactStore(AsyncVerbs):
+class AsyncFactStore(AsyncVerbs, AsyncEmbeddings):
     """A bitemporal fact store for asyncio; see :class:`supersede.store.FactStore` for every method."""
 
     def __init__(
@@ -223,12 +224,14 @@ class AsyncFactStore(AsyncVerbs):
     async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         event = events.in_run(event, self.run)
         (vector,) = await asyncio.to_thread(self._embedding.carry, [event.get("claim")])
-        return await attempts.write_async(
+        done = await attempts.write_async(
             self._engine,
             lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
             ),
         )
+        self._embedding.warn_of_elsewhere([vector], [done])
+        return done
 
     async def _undo(self, work: Work) -> Undoing:
         return await db.write_async(self._engine, work)
@@ -244,7 +247,7 @@ class AsyncFactStore(AsyncVerbs):
             yield transaction
         with afterwards():
             rows = await transaction.vectors()
-            await attempts.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))
+            await attempts.write_async(self._engine, lambda c: bulk.fill_made(c, self._writer, rows))
 
     async def _run(self, job: bulk.Job, items: Iterable[Any], progress: Progress | None) -> list[Recorded]:
         results: list[Recorded] = []
@@ -274,25 +277,6 @@ class AsyncFactStore(AsyncVerbs):
     ) -> list[Recorded]:
         """Record a history with its own recording times, in transactions of 1,000."""
         return await self._run(bulk.Replay(self._writer, out_of_order), history, progress)
-
-    async def fill_embeddings(self, *, progress: Progress | None = None) -> int:
-        """Compute the vectors that this namespace's facts lack."""
-        filled, after = 0, None
-        while True:
-            missing = await db.read_async(
-                self._engine,
-                lambda connection, after=after: bulk.missing(connection, self._writer, after),  # type: ignore[misc]
-            )
-            if missing is None:
-                return filled
-            rows = await asyncio.to_thread(self._embedding.rows, missing.claims)
-            filled += await attempts.write_async(
-                self._engine,
-                lambda connection, rows=rows: bulk.fill(connection, self._writer, rows),  # type: ignore[misc]
-            )
-            after = missing.after
-            if progress is not None:
-                progress(len(missing.claims))
 
     async def ask(
         self,

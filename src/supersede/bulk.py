@@ -85,6 +85,7 @@ class Remember:
                         vector=vector,
                     )
                 )
+        self.writer.embedding.warn_of_elsewhere(prepared.vectors, done)
         return done
 
 
@@ -122,6 +123,7 @@ class Replay:
                         out_of_order=self.out_of_order,
                     )
                 )
+        self.writer.embedding.warn_of_elsewhere(prepared.vectors, done)
         return done
 
 
@@ -173,13 +175,17 @@ def fill(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, 
     """Store vectors inside the caller's transaction; returns how many were missing."""
     if not rows:
         return 0
+    space = writer.embedding.required_space()
     return facts.fill_embeddings(
-        connection,
-        rows,
-        namespace=writer.namespace,
-        space=writer.embedding.required_space(),
-        actor=writer.actor,
+        connection, rows, namespace=writer.namespace, space=space, actor=writer.actor
     )
+
+
+def fill_made(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, bool]]) -> None:
+    """Store the vectors of facts that a transaction made, and log it if its space is not the active one."""
+    filled = fill(connection, writer, rows)
+    if filled and not facts.is_active(connection, writer.embedding.required_space()):
+        writer.embedding.log_elsewhere(filled)
 
 
 def _plain(event: Mapping[str, Any], position: int) -> dict[str, Any]:

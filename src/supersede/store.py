@@ -13,6 +13,7 @@ from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.events import FactLike
+from supersede.filling import Embeddings
 from supersede.models import (
     Answer,
     Basis,
@@ -32,7 +33,7 @@ from supersede.verbs import Transaction, Verbs, afterwards
 _T = TypeVar("_T")
 
 
-class FactStore(Verbs):
+class FactStore(Verbs, Embeddings):
     """A bitemporal fact store; open it with :meth:`open`, close it or use it in a ``with`` block.
 
     One store writes to one namespace and may read others. It is safe to share between threads.
@@ -144,7 +145,7 @@ class FactStore(Verbs):
             yield transaction
         with afterwards():
             rows = transaction.vectors()
-            attempts.write(self._engine, lambda c: bulk.fill(c, self._writer, rows))
+            attempts.write(self._engine, lambda c: bulk.fill_made(c, self._writer, rows))
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
@@ -176,24 +177,6 @@ class FactStore(Verbs):
         :raises SupersedeError: what the failing event raised, with its position; its transaction is undone.
         """
         return bulk.run(self._engine, bulk.Replay(self._writer, out_of_order), history, progress=progress)
-
-    def fill_embeddings(self, *, progress: Progress | None = None) -> int:
-        """Compute the vectors that this namespace's facts lack; the past does not move by it.
-
-        :returns: how many were stored.
-        :raises EmbedderUnavailable: if the embedder does not answer.
-        """
-        filled, after = 0, None
-        while True:
-            with db.reading(self._engine) as connection:
-                missing = bulk.missing(connection, self._writer, after)
-            if missing is None:
-                return filled
-            rows = self._embedding.rows(missing.claims)
-            filled += attempts.write(self._engine, lambda c, rows=rows: bulk.fill(c, self._writer, rows))  # type: ignore[misc]
-            after = missing.after
-            if progress is not None:
-                progress(len(missing.claims))
 
     # --- reads
 
@@ -346,12 +329,14 @@ class FactStore(Verbs):
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         event = events.in_run(event, self.run)
         (vector,) = self._embedding.carry([event.get("claim")])
-        return attempts.write(
+        done = attempts.write(
             self._engine,
             lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
             ),
         )
+        self._embedding.warn_of_elsewhere([vector], [done])
+        return done
 
     def _undo(self, work: Work) -> Undoing:
         with db.writing(self._engine) as connection:

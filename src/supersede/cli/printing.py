@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from supersede.cli.ending import in_options
 from supersede.models import Fact, Recorded, Related
 from supersede.periods import Period, format_instant, format_short
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from supersede.scrubbing import Scrubbed
+    from supersede.spaces import Moved
 
 # Where nobody looks on, a line may be long: grep finds a ref that is not broken in two.
 PIPE_WIDTH = 200
@@ -181,6 +183,17 @@ def _spans(periods: Iterable[Period]) -> str:
 def embedded(count: int) -> None:
     """How many vectors were computed."""
     console().print(f"{count:,} vectors computed" if count else "no fact lacks its vector")
+
+
+def moved(done: Moved) -> None:
+    """What a move of embeddings did."""
+    if done.switched:
+        said = f"{plain(done.model)} is the active space now"
+        said += f" (before: {plain(done.previous)})" if done.previous else ""
+        said += f"; {done.filled:,} vectors computed"
+        console().print(Text(said))
+    if done.notice:
+        console().print(Text(in_options(done.notice)))
 
 
 def imported(counts: dict[str, int], source: str) -> None:

@@ -8,9 +8,11 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from supersede import queries
-from supersede.errors import NamespaceNotFound, SpaceGone
+from supersede.errors import InvalidInput, NamespaceNotFound, SpaceGone
 from supersede.facts.rows import Head, Space
 from supersede.schema import embedding_space
+
+MAXIMUM_DIMENSIONS = 4_000
 
 
 def spaces(connection: sa.Connection) -> list[Space]:
@@ -37,8 +39,17 @@ def register_space(
     dimensions: int,
     min_similarity: float,
     near_duplicate: float,
+    first_is_active: bool = True,
 ) -> Space:
-    """Register the space of a model unless it is there; the first one becomes the active one."""
+    """Register the space of a model unless it is there.
+
+    :param first_is_active: whether the first space of a database becomes the active one.
+    :raises InvalidInput: for more dimensions than a vector of half precision can have.
+    """
+    if not 1 <= dimensions <= MAXIMUM_DIMENSIONS:
+        raise InvalidInput(
+            f"the embedder of {model!r} says {dimensions} dimensions; a space has 1 to {MAXIMUM_DIMENSIONS:,}"
+        )
     connection.execute(sa.text("lock table supersede.embedding_space in share row exclusive mode"))
     known = spaces(connection)
     for space in known:
@@ -50,7 +61,7 @@ def register_space(
         dimensions,
         min_similarity,
         near_duplicate,
-        not any(s.active for s in known),
+        first_is_active and not any(s.active for s in known),
     )
     connection.execute(sa.insert(embedding_space).values(**space._asdict()))
     return space
