@@ -33,7 +33,9 @@ begin
         end if;
         if v_role = 'supersede_importer' then
             execute format('grant execute on function '
-                'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text) to %I', v_role);
+                'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text), '
+                'supersede.begin_import(jsonb, boolean), supersede.import_operations(text, jsonb[]), '
+                'supersede.end_import(jsonb) to %I', v_role);
         end if;
     end loop;
 end $$;

@@ -27,7 +27,12 @@ VERBS = {
     "declare_predicate(jsonb,text,text)",
     "fill_embeddings(text,smallint,uuid[],halfvec[],boolean[],text)",
 }
-REPLAY = {"replay(jsonb,text,text,halfvec,smallint,boolean,text)"}
+REPLAY = {
+    "replay(jsonb,text,text,halfvec,smallint,boolean,text)",
+    "begin_import(jsonb,boolean)",
+    "import_operations(text,jsonb[])",
+    "end_import(jsonb)",
+}
 
 AsRole = Callable[..., str]
 EVENT = {"op": "remember", "recorded_at": "2020-01-01", "claim": "an old fact", "ref": "old"}

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
         FactNotFound,
         InvalidInput,
         InvalidInstant,
+        InvalidLedger,
         InvalidPeriod,
+        LedgerMismatch,
+        NamespaceExists,
         NamespaceNotFound,
         OutOfOrder,
         OutOfSync,
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
         TrustConflict,
         UnsafeIsolation,
     )
+    from supersede.ledger import LedgerSummary
     from supersede.models import Answer, Basis, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
     from supersede.store import FactStore
@@ -49,6 +53,7 @@ _HOMES = {
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
     "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
+    "ledger": ["LedgerSummary"],
     "timelines": ["Diff", "History", "Lineage"],
     "errors": [
         "Conflict",
@@ -59,7 +64,10 @@ _HOMES = {
         "FactNotFound",
         "InvalidInput",
         "InvalidInstant",
+        "InvalidLedger",
         "InvalidPeriod",
+        "LedgerMismatch",
+        "NamespaceExists",
         "NamespaceNotFound",
         "OutOfOrder",
         "OutOfSync",
@@ -97,8 +105,12 @@ __all__ = [
     "History",
     "InvalidInput",
     "InvalidInstant",
+    "InvalidLedger",
     "InvalidPeriod",
+    "LedgerMismatch",
+    "LedgerSummary",
     "Lineage",
+    "NamespaceExists",
     "NamespaceNotFound",
     "OutOfOrder",
     "OutOfSync",

@@ -33,6 +33,7 @@ from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.transfers import AsyncTransfers
 from supersede.verbs import IfNotCurrent, Made, afterwards
 
 _T = TypeVar("_T")
@@ -146,7 +147,7 @@ class AsyncTransaction(AsyncVerbs):
         return await asyncio.to_thread(self._made.vectors)
 
 
-class AsyncFactStore(AsyncVerbs):
+class AsyncFactStore(AsyncVerbs, AsyncTransfers):
     """A bitemporal fact store for asyncio; see :class:`supersede.store.FactStore` for every method."""
 
     def __init__(

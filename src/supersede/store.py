@@ -25,12 +25,13 @@ from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.transfers import Transfers
 from supersede.verbs import Transaction, Verbs, afterwards
 
 _T = TypeVar("_T")
 
 
-class FactStore(Verbs):
+class FactStore(Verbs, Transfers):
     """A bitemporal fact store; open it with :meth:`open`, close it or use it in a ``with`` block.
 
     One store writes to one namespace and may read others. It is safe to share between threads.

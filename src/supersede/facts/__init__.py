@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from supersede.facts.ledger import (
+    LedgerRow,
+    begin_import,
+    end_import,
+    erasure_key,
+    exported,
+    import_operations,
+    ledger,
+)
 from supersede.facts.loading import (
     any_known,
     as_period,
@@ -48,16 +57,23 @@ __all__ = [
     "Head",
     "Key",
     "KnownRow",
+    "LedgerRow",
     "RankedRow",
     "ReasonRow",
     "Space",
     "Vector",
     "any_known",
     "as_period",
+    "begin_import",
+    "end_import",
+    "erasure_key",
+    "exported",
     "fill_embeddings",
     "folded",
     "heads",
+    "import_operations",
     "known_facts",
+    "ledger",
     "load",
     "ranked",
     "reasons",

@@ -17,6 +17,11 @@ from supersede.queries.detail import (
     versions,
     walk,
 )
+from supersede.queries.ledger import (
+    KINDS,
+    exported,
+    ledger,
+)
 from supersede.queries.ranking import (
     FULL_MATCH,
     Question,
@@ -39,6 +44,7 @@ from supersede.queries.scope import (
 
 __all__ = [
     "FULL_MATCH",
+    "KINDS",
     "Question",
     "Scope",
     "among",
@@ -46,8 +52,10 @@ __all__ = [
     "changes",
     "details",
     "edges",
+    "exported",
     "heads",
     "known_facts",
+    "ledger",
     "ranked",
     "reasons",
     "refs",
