@@ -147,6 +147,10 @@ class InvalidLedger(InvalidInput):
     sqlstate = "SU032"
 
 
+class ParquetMissing(SupersedeError):
+    """Parquet files need pyarrow, which is not installed: pip install "supersede[parquet]"."""
+
+
 class EmbedderError(SupersedeError):
     """The embedder returned something that cannot be ranked (zero vector, NaN, wrong shape)."""
 

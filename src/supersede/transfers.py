@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from supersede import engine as db
-from supersede import exchange, ledger
+from supersede import exchange, ledger, parquet
 from supersede.bulk import Progress
 from supersede.errors import InvalidInput
 from supersede.events import text
@@ -43,6 +44,30 @@ class Transfers:
             return exchange.export(
                 connection, out, namespaces=chosen, with_erasure_key=with_erasure_key, progress=progress
             )
+
+    def export_parquet(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        namespaces: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Write facts, versions, edges, evidence, refs and operations to Parquet files of these names.
+
+        Times are UTC, in microseconds; a bound is NULL where the period has none. For analysis elsewhere:
+        only a ledger can be imported again.
+
+        :param folder: made if it is not there; files of these names in it are replaced.
+        :param namespaces: which; else all.
+        :param progress: called now and then with the number of rows written since.
+        :returns: the number of rows by table.
+        :raises ParquetMissing: if pyarrow is not installed.
+        :raises NamespaceNotFound: for a namespace that does not exist.
+        """
+        chosen = names(namespaces)
+        parquet.require()
+        with db.reading(self._engine) as connection:
+            return parquet.export(connection, folder, namespaces=chosen, progress=progress)
 
     def import_ledger(
         self, file: LedgerFile, *, unguarded_erasures: bool = False, progress: Progress | None = None
@@ -94,6 +119,21 @@ class AsyncTransfers:
                     progress=progress,
                 ),
             )
+
+    async def export_parquet(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        namespaces: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Write facts, versions, edges, evidence, refs and operations to Parquet files of these names."""
+        chosen = names(namespaces)
+        parquet.require()
+        return await db.read_async(
+            self._engine,
+            lambda connection: parquet.export(connection, folder, namespaces=chosen, progress=progress),
+        )
 
     async def import_ledger(
         self, file: LedgerFile, *, unguarded_erasures: bool = False, progress: Progress | None = None

@@ -10,6 +10,7 @@ from supersede.facts.ledger import (
     exported,
     import_operations,
     ledger,
+    table,
 )
 from supersede.facts.loading import (
     any_known,
@@ -85,6 +86,7 @@ __all__ = [
     "space_of",
     "spaces",
     "state",
+    "table",
     "taken_by",
     "titles",
     "unembedded",

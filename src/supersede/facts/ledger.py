@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ from supersede.errors import InvalidLedger
 
 # Rows that are on their way from the server at a time.
 _ROWS = 2_000
+_GROUP = 20_000
 
 
 class LedgerRow(NamedTuple):
@@ -49,6 +50,14 @@ def ledger(connection: sa.Connection, namespace: str) -> Iterator[LedgerRow]:
     )
     for stamp, place, _, row, event, result in rows:
         yield LedgerRow(stamp, queries.KINDS[place - 1] if place else None, row, event, result)
+
+
+def table(
+    connection: sa.Connection, name: str, namespaces: Sequence[str] | None
+) -> Iterator[Sequence[sa.Row[Any]]]:
+    """The rows of a table of :data:`supersede.queries.TABLES`, some thousands at a time."""
+    statement = queries.table(name, None if namespaces is None else list(namespaces))
+    yield from connection.execute(statement, execution_options={"yield_per": _GROUP}).partitions()
 
 
 def erasure_key(connection: sa.Connection) -> str:

@@ -41,10 +41,12 @@ from supersede.queries.scope import (
     among,
     these,
 )
+from supersede.queries.tables import TABLES, table
 
 __all__ = [
     "FULL_MATCH",
     "KINDS",
+    "TABLES",
     "Question",
     "Scope",
     "among",
@@ -62,6 +64,7 @@ __all__ = [
     "resolve",
     "sources",
     "state",
+    "table",
     "these",
     "unembedded",
     "unfilled",
