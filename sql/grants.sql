@@ -10,7 +10,8 @@ declare
         'supersede.cite(jsonb, text, text), supersede.declare_predicate(jsonb, text, text), '
         'supersede.fill_embeddings(text, smallint, uuid[], halfvec[], boolean[], text)';
     v_reads text := 'supersede.clock(), supersede.fold(text), supersede.instant(text, text), '
-        'supersede.fail(text, text, jsonb), supersede.iso(timestamptz), supersede.iso_periods(tstzmultirange), '
+        'supersede.fail(text, text, jsonb), supersede.iso(timestamptz), '
+        'supersede.iso_periods(tstzmultirange), '
         'supersede.any_word(regconfig, text), '
         'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
         'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';

@@ -79,6 +79,7 @@ POINTS: list[dict[str, Any]] = [
     {"valid_at": "2021-06-15", "known_at": "2022-02-15"},
     {"valid_at": "2023-04-01", "known_at": "2023-01-15"},
     {"as_of": "2023-05-01"},
+    {"as_of": "2023-08-01T12:00:00Z"},
     {"as_of": "2023-09-03T12:00:00Z"},
     {"valid_at": "2024-01-15", "known_at": "2024-06-01"},
     {"valid_at": "2019-06-01", "known_at": "2024-06-01", "namespaces": ["default", "b.c", "b-c"]},

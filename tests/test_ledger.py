@@ -44,11 +44,34 @@ def other_database(server_url: str, template_database: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def source(server_url: str, vector_template_database: str) -> Iterator[str]:
+    """A database with a small history, which nobody changes."""
+    with new_database(server_url, "test", vector_template_database) as (_, url):
+        with FactStore.open(url, embedder=BagOfWords()) as store:
+            a_life(store)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def life(source: str) -> bytes:
+    """The ledger of ``source``."""
+    with FactStore.open(source) as store:
+        return exported(store)
+
+
 @pytest.fixture
-def life(vector_store: FactStore) -> bytes:
-    """The ledger of a small history, in ``vector_store``."""
-    a_life(vector_store)
-    return exported(vector_store)
+def vector_store(source: str) -> Iterator[FactStore]:
+    """A store on ``source``, to read."""
+    with FactStore.open(source, embedder=BagOfWords()) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def target(server_url: str, template_database: str) -> Iterator[str]:
+    """A prepared database into which nothing is ever imported with success."""
+    with new_database(server_url, "test", template_database) as (_, url):
+        yield url
 
 
 def exported(store: FactStore, **arguments: Any) -> bytes:
@@ -91,33 +114,37 @@ def refused(url: str, file: bytes, kind: type[SupersedeError], message: str, **a
 
 
 def test_an_imported_ledger_is_the_same_rows_the_same_file_and_the_same_answers(
-    vector_store: FactStore, vector_database: str, other_database: str, life: bytes
+    vector_store: FactStore, source: str, other_database: str, life: bytes
 ) -> None:
     answers = questions(vector_store)
     assert exported(vector_store) == life
     with FactStore.open(other_database) as copy:
         done = copy.import_ledger(io.BytesIO(life))
     assert (done.operations, done.facts, sorted(done.heads)) == (29, 21, ["b-c", "b.c", "default"])
-    left, right = dump(vector_database), dump(other_database)
+    left, right = dump(source), dump(other_database)
     assert {**right, "secret": None} == {**left, "secret": None}
     with FactStore.open(other_database, embedder=BagOfWords()) as copy:
         assert exported(copy) == life
         for answer in answers:
-            assert copy.verify(answer).outcome == "equal"
             ask = copy.ask if answer.basis.question == "ask" else copy.facts
             assert ask(basis=str(answer.basis)).model_dump_json() == answer.model_dump_json()
     assert {answer.outcome for answer in answers} > {"answered", "all_withheld"}
 
 
-def test_the_imported_store_goes_on_as_the_first_one_would(
-    vector_store: FactStore, other_database: str, life: bytes
-) -> None:
+def test_the_imported_store_goes_on_as_the_first_one_would(vector_database: str, other_database: str) -> None:
+    with FactStore.open(vector_database, embedder=BagOfWords()) as store:
+        _goes_on(store, other_database)
+
+
+def _goes_on(vector_store: FactStore, other_database: str) -> None:
+    a_life(vector_store)
+    repeated = vector_store.remember("The lift is broken", ref="lift", sources=["mail/1"])
     with FactStore.open(other_database) as copy:
-        copy.import_ledger(io.BytesIO(life))
+        copy.import_ledger(io.BytesIO(exported(vector_store)))
     with FactStore.open(other_database, embedder=BagOfWords()) as copy:
         for store in (vector_store, copy):
-            assert store.remember("Acme sits in Denver", ref="denver", subject="Acme", predicate="hq",
-                                  object="Denver", valid_from="2022-01-01", trust="verbatim").repeated  # fmt: skip
+            again = store.remember("The lift is broken", ref="lift", sources=["mail/1"])
+            assert (again.repeated, again.id) == (True, repeated.id)
             store.declare_predicate("meets", cardinality="one")
             store.supersede("monday", "The team meets on Tuesdays", ref="tuesday")
             assert store.ask("when does the team meet").facts[0].ref == "tuesday"
@@ -147,7 +174,8 @@ def test_vectors_filled_later_and_versions_closed_later_come_back_across_batches
     assert right["fact_version"] == left["fact_version"]
     standing = query(
         other_database,
-        "select count(embedding), count(*) from supersede.fact_version where is_open and upper_inf(valid_time)",
+        "select count(embedding), count(*) from supersede.fact_version "
+        "where is_open and upper_inf(valid_time)",
     )
     assert standing == [(1, 1)]
 
@@ -274,9 +302,9 @@ def test_an_export_sees_one_moment(database: str, store: FactStore) -> None:
     assert b"after" in exported(store)
 
 
-def test_the_async_store_moves_ledgers_too(vector_database: str, other_database: str, life: bytes) -> None:
+def test_the_async_store_moves_ledgers_too(source: str, other_database: str, life: bytes) -> None:
     async def there_and_back() -> None:
-        async with await AsyncFactStore.open(vector_database) as store:
+        async with await AsyncFactStore.open(source) as store:
             out = io.BytesIO()
             await store.export_ledger(out)
             assert out.getvalue() == life
@@ -329,7 +357,7 @@ def test_a_space_of_other_dimensions_is_refused(database: str, life: bytes) -> N
 
 
 def test_the_active_space_stays_active(database: str, life: bytes) -> None:
-    """Where another space is active, the ledger's comes to stand beside it; no version carries a copy of it."""
+    """Where another space is active, the ledger's stands beside it, and no version carries its vectors."""
     FactStore.init(database, embedder=OtherModel())
     with FactStore.open(database, embedder=OtherModel()) as store:
         store.import_ledger(io.BytesIO(life))
@@ -345,31 +373,31 @@ def test_the_active_space_stays_active(database: str, life: bytes) -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 1, 100, 0.5, -1, -60, -130])
-def test_a_file_that_is_cut_off_is_noticed(other_database: str, life: bytes, kept: float) -> None:
+def test_a_file_that_is_cut_off_is_noticed(target: str, life: bytes, kept: float) -> None:
     cut = life[: int(len(life) * kept) if 0 < kept < 1 else int(kept)]
-    refused(other_database, cut, InvalidLedger, "cut off|no ledger")
+    refused(target, cut, InvalidLedger, "cut off|no ledger")
     packed = gzip.compress(life)[:-20]
-    refused(other_database, packed, InvalidLedger, "no ledger|UTF-8")
+    refused(target, packed, InvalidLedger, "no ledger|UTF-8")
 
 
-def test_a_packed_file_that_is_cut_off_is_noticed(other_database: str, life: bytes, tmp_path: Path) -> None:
+def test_a_packed_file_that_is_cut_off_is_noticed(target: str, life: bytes, tmp_path: Path) -> None:
     file = tmp_path / "l.gz"
     for damaged in (gzip.compress(life)[:-20], gzip.compress(life)[:-2000], life):
         file.write_bytes(damaged)
-        with FactStore.open(other_database) as copy, pytest.raises(InvalidLedger, match="gzip"):
+        with FactStore.open(target) as copy, pytest.raises(InvalidLedger, match="gzip"):
             copy.import_ledger(file)
-    assert query(other_database, "select count(*) from supersede.namespace") == [(0,)]
+    assert query(target, "select count(*) from supersede.namespace") == [(0,)]
 
 
-def test_a_line_changed_lost_or_moved_is_noticed(other_database: str, life: bytes) -> None:
+def test_a_line_changed_lost_or_moved_is_noticed(target: str, life: bytes) -> None:
     lines = life.splitlines(keepends=True)
-    refused(other_database, life.replace(b"Oslo", b"Bonn"), InvalidLedger, "their sum differs")
-    refused(other_database, b"".join(lines[:5] + lines[6:]), InvalidLedger, "it counts 29 operations")
+    refused(target, life.replace(b"Oslo", b"Bonn"), InvalidLedger, "their sum differs")
+    refused(target, b"".join(lines[:5] + lines[6:]), InvalidLedger, "it counts 29 operations")
     swapped = [*lines[:6], lines[7], lines[6], *lines[8:]]
-    refused(other_database, b"".join(swapped), InvalidLedger, "line 8: its stamp does not come after")
-    refused(other_database, life + lines[1], InvalidLedger, "line 32: there is more after the last line")
+    refused(target, b"".join(swapped), InvalidLedger, "line 8: its stamp does not come after")
+    refused(target, life + lines[1], InvalidLedger, "line 32: there is more after the last line")
     mixed = [*lines[:2], lines[4], *lines[2:4], *lines[5:]]
-    refused(other_database, b"".join(mixed), InvalidLedger, "line 4: namespace 'b-c' is not due here")
+    refused(target, b"".join(mixed), InvalidLedger, "line 4: namespace 'b-c' is not due here")
 
 
 WRONG: list[tuple[int, Callable[[dict[str, Any]], None], str]] = [
@@ -379,21 +407,21 @@ WRONG: list[tuple[int, Callable[[dict[str, Any]], None], str]] = [
     (1, lambda line: line["namespaces"]["b.c"].update(head="2021-01-02T00:00:00Z"), "is not the head"),
     (2, lambda line: line.pop("digest"), "line 2: digest: Field required"),
     (2, lambda line: line.update(digest=7), "line 2: digest: Input should be a valid string"),
-    (2, lambda line: line.update(stamp="yesterday"), "line 2: stamp: 'yesterday' is not an instant"),
+    (2, lambda line: line.update(stamp="yesterday"), "line 2: stamp: .*'yesterday' is not an instant"),
     (2, lambda line: line.update(actor="a\x00b"), "line 2: actor: .*NUL"),
     (2, lambda line: line["wrote"]["facts"][0].update(kin="x"), r"line 2: wrote\.facts\.0\.kin: Extra"),
     (2, lambda line: line["wrote"]["facts"][0].update(trust="low"), r"line 2: wrote\.facts\.0\.trust: "),
     (2, lambda line: line["wrote"]["opened"][0].update(valid=[None]), r"line 2: wrote\.opened\.0\.valid"),
     (2, lambda line: line["wrote"]["vectors"][0].update(vector="[1,2]"), "line 2: a vector does not belong"),
     (2, lambda line: line["wrote"]["vectors"][0].update(space="other"), "line 2: a vector does not belong"),
-    (2, lambda line: line["wrote"].pop("facts"), r"lines 2 to 3: PostgreSQL refused a row \(23502"),
+    (2, lambda line: line["wrote"].pop("facts"), r"lines 2 to 3: .* a row \(23503, fact_ref_fact_fkey"),
     (2, lambda line: line["wrote"]["opened"].append(line["wrote"]["opened"][0]), r"refused a row \(23"),
     (2, lambda line: line["wrote"]["facts"][0].update(kind="x" * 300), "fact_kind_size"),
     (11, lambda line: line["wrote"]["closed"].append(f"{0:032x}"), "lines 6 to 30: of .* are open"),
     (7, lambda line: line["wrote"]["opened"][0].update(slot=f"{1:032x}"), "a slot is not that of"),
     (
         2,
-        lambda line: line["wrote"]["opened"][0].update(valid=["2021-01-02T00:00:00Z", "2021-01-01T00:00:00Z"]),
+        lambda line: line["wrote"]["opened"][0].update(valid=["2021-01-02T00:00:00Z", "2021-01-01"]),
         r"lines 2 to 3: PostgreSQL refused a row \(22000",
     ),
 ]  # fmt: skip
@@ -401,30 +429,40 @@ WRONG: list[tuple[int, Callable[[dict[str, Any]], None], str]] = [
 
 @pytest.mark.parametrize(("number", "change", "message"), WRONG, ids=[message for _, _, message in WRONG])
 def test_a_line_that_is_wrong_is_named(
-    other_database: str,
+    target: str,
     life: bytes,
     number: int,
     change: Callable[[dict[str, Any]], None],
     message: str,
 ) -> None:
-    refused(other_database, changed(life, number, change), InvalidLedger, message)
+    refused(target, changed(life, number, change), InvalidLedger, message)
 
 
-@pytest.mark.parametrize(
-    "file", [b"", b"\n", b"[]\n", b'{"op": "remember"}\n', b'{"supersede":"ledger"\n', b"\xff\xfe\n", b"{" * 9000]
-)  # fmt: skip
-def test_what_is_no_ledger_is_called_so(other_database: str, file: bytes) -> None:
-    refused(other_database, file, InvalidLedger, "no ledger|cut off|UTF-8")
+NO_LEDGERS = [b"", b"\n", b"[]\n", b'{"op": "end"}\n', b'{"supersede":"ledger"\n', b"\xff\xfe\n", b"{" * 9000]
 
 
-def test_two_values_of_one_slot_cannot_be_imported(other_database: str, life: bytes) -> None:
-    """The constraints hold for rows as they do for verbs: Denver's period, given to Worcester's slot."""
+@pytest.mark.parametrize("file", NO_LEDGERS)
+def test_what_is_no_ledger_is_called_so(target: str, file: bytes) -> None:
+    refused(target, file, InvalidLedger, "no ledger|cut off|UTF-8")
+
+
+def test_the_constraints_hold_for_rows_as_they_do_for_verbs(store: FactStore, target: str) -> None:
+    """Two values of one slot at once, and two versions of one fact, are refused."""
+    acme = {"subject": "Acme", "predicate": "hq"}
+    store.declare_predicate("hq", cardinality="one")
+    store.remember("Denver", valid_from="2022-01-01", **acme)
+    store.remember("Oslo", valid_from="2023-01-01", **acme)
+    file = exported(store)
 
     def overlap(line: dict[str, Any]) -> None:
         for version in line["wrote"]["opened"]:
             version["valid"] = ["2019-01-01T00:00:00Z", None]
 
-    refused(other_database, changed(life, 8, overlap), InvalidLedger, "refused a row .23P01, fact_version")
+    def twice(line: dict[str, Any]) -> None:
+        line["wrote"]["opened"].append({**line["wrote"]["opened"][0], "id": f"{1:032x}"})
+
+    refused(target, changed(file, 4, overlap), InvalidLedger, "23P01, fact_version_open_slot_excl")
+    refused(target, changed(file, 4, twice), InvalidLedger, "23P01, fact_version_open_fact_excl")
 
 
 # --- who may, and over what
@@ -452,7 +490,7 @@ def test_an_importer_may_import_and_export_all_but_the_key(
 def test_rows_cannot_be_written_to_a_namespace_that_is_there(as_importer: str, life: bytes) -> None:
     """Not by begin_import, since it exists; not without it either, in or after the import's transaction."""
     lines = life.decode().split("\n")
-    header, first, second = lines[0], lines[1], lines[2]
+    header, first = lines[:2]
     late = json.dumps({**json.loads(first), "stamp": "2022-01-01T00:00:00Z"})
     write = "select supersede.import_operations('b-c', array[%s]::jsonb[])"
     with psycopg.connect(as_importer) as connection:
@@ -470,7 +508,7 @@ def test_rows_cannot_be_written_to_a_namespace_that_is_there(as_importer: str, l
         store.import_ledger(io.BytesIO(life))
     with psycopg.connect(as_importer) as connection:
         for statement, argument in ((write, late), ("select supersede.end_import(%s)", header)):
-            with pytest.raises(psycopg.Error, match="no import|is not the head"), connection.transaction():
+            with pytest.raises(psycopg.Error, match=r"no import|is not the head"), connection.transaction():
                 connection.execute(statement, [argument])
         with pytest.raises(psycopg.Error, match="but these do"), connection.transaction():
             connection.execute("select supersede.begin_import(%s)", [header])
@@ -534,14 +572,14 @@ def run(url: str, *arguments: str, status: int = 0, stdin: bytes | None = None) 
 
 
 def test_export_and_import_on_the_command_line(
-    vector_database: str, other_database: str, life: bytes, tmp_path: Path
+    source: str, other_database: str, life: bytes, tmp_path: Path
 ) -> None:
     file = tmp_path / "life.jsonl.gz"
-    said = run(vector_database, "export", str(file))
+    said = run(source, "export", str(file))
     assert said.stdout == f"{file}: 29 operations on 21 facts in 3 namespaces\n"
     assert gzip.decompress(file.read_bytes()) == life
-    assert run(vector_database, "export", "-").stdout_bytes == life
-    part = run(vector_database, "export", "-", "--namespace", "b.c").stdout_bytes
+    assert run(source, "export", "-").stdout_bytes == life
+    part = run(source, "export", "-", "--namespace", "b.c").stdout_bytes
     assert part.count(b"\n") == 4
     misused = run(other_database, "import", str(file), "--namespace", "x", status=2)
     assert "leave --namespace out" in misused.stderr

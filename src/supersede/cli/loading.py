@@ -69,8 +69,8 @@ def import_events(
     A ledger is written as it was, into namespaces that do not exist yet, all of it or nothing.
 
     An event of a history has "op" (remember, supersede, amend, end, retract, cite, declare_predicate),
-    "recorded_at" and the arguments of that verb. Events are recorded by the thousand, all or none; run it again after a
-    failure: what is there is recognised and skipped.
+    "recorded_at" and the arguments of that verb. Events are recorded by the thousand, all or none; run it
+    again after a failure: what is there is recognised and skipped.
     """
     source = "stdin" if file == "-" else file
     counts = {"events": 0, "recorded": 0, "repeated": 0, "unembedded": 0}
