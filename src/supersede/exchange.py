@@ -105,7 +105,7 @@ def _operations(connection: sa.Connection, name: str) -> Iterator[tuple[LedgerRo
     """Each operation with the rows that it wrote."""
     operation: LedgerRow | None = None
     rows: list[LedgerRow] = []
-    for row in facts.ledger(connection, name):
+    for row in facts.ledger_rows(connection, name):
         if row.kind is None:
             if operation is not None:
                 yield operation, rows

@@ -44,6 +44,9 @@ def export(
     counts: dict[str, int] = {}
     try:
         home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"{home}: {error.strerror}") from error
+    try:
         for name, part in parts.items():
             counts[name] = _write(connection, name, part, namespaces, progress)
         for name, part in parts.items():

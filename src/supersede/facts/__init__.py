@@ -9,7 +9,7 @@ from supersede.facts.ledger import (
     erasure_key,
     exported,
     import_operations,
-    ledger,
+    ledger_rows,
     table,
 )
 from supersede.facts.loading import (
@@ -74,7 +74,7 @@ __all__ = [
     "heads",
     "import_operations",
     "known_facts",
-    "ledger",
+    "ledger_rows",
     "load",
     "ranked",
     "reasons",

@@ -19,7 +19,7 @@ _GROUP = 20_000
 
 
 class LedgerRow(NamedTuple):
-    """A row of :func:`supersede.queries.ledger`; ``kind`` is None for the operation itself."""
+    """A row of :func:`supersede.queries.ledger_rows`; ``kind`` is None for the operation itself."""
 
     stamp: datetime
     kind: str | None
@@ -43,10 +43,10 @@ def exported(connection: sa.Connection, names: Sequence[str] | None) -> list[Exp
     return [Exported(*row) for row in rows]
 
 
-def ledger(connection: sa.Connection, namespace: str) -> Iterator[LedgerRow]:
+def ledger_rows(connection: sa.Connection, namespace: str) -> Iterator[LedgerRow]:
     """The ledger of a namespace, each operation before the rows that it wrote; a few at a time."""
     rows = connection.execute(
-        queries.ledger(), {"namespace": namespace}, execution_options={"yield_per": _ROWS}
+        queries.ledger_rows(), {"namespace": namespace}, execution_options={"yield_per": _ROWS}
     )
     for stamp, place, _, row, event, result in rows:
         yield LedgerRow(stamp, queries.KINDS[place - 1] if place else None, row, event, result)

@@ -20,7 +20,7 @@ from supersede.queries.detail import (
 from supersede.queries.ledger import (
     KINDS,
     exported,
-    ledger,
+    ledger_rows,
 )
 from supersede.queries.ranking import (
     FULL_MATCH,
@@ -57,7 +57,7 @@ __all__ = [
     "exported",
     "heads",
     "known_facts",
-    "ledger",
+    "ledger_rows",
     "ranked",
     "reasons",
     "refs",

@@ -102,7 +102,7 @@ _ROWS = {
 }
 
 
-def ledger() -> sa.TextClause:
+def ledger_rows() -> sa.TextClause:
     """The rows of a namespace (``:namespace``) by stamp: an operation, then what it wrote.
 
     Columns: stamp, place (0: the operation, else that of the kind in ``KINDS``, from 1), key, row, event,
