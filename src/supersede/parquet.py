@@ -75,8 +75,7 @@ def _write(
         for rows in facts.table(connection, name, namespaces):
             columns = list(zip(*rows, strict=True))
             arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-            # A table is a row group of its own; batches would be kept until there are a million rows.
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
             count += len(rows)
             if progress is not None:
                 progress(len(rows))

@@ -57,7 +57,8 @@ def table(
 ) -> Iterator[Sequence[sa.Row[Any]]]:
     """The rows of a table of :data:`supersede.queries.TABLES`, some thousands at a time."""
     statement = queries.table(name, None if namespaces is None else list(namespaces))
-    yield from connection.execute(statement, execution_options={"yield_per": _GROUP}).partitions()
+    rows = connection.execute(statement, execution_options={"yield_per": _GROUP})
+    yield from rows.partitions(_GROUP)
 
 
 def erasure_key(connection: sa.Connection) -> str:
