@@ -28,7 +28,12 @@ VERBS = {
     "declare_predicate(jsonb,text,text)",
     "fill_embeddings(text,smallint,uuid[],halfvec[],boolean[],text)",
 }
-REPLAY = {"replay(jsonb,text,text,halfvec,smallint,boolean,text)"}
+REPLAY = {
+    "replay(jsonb,text,text,halfvec,smallint,boolean,text)",
+    "begin_import(jsonb,boolean)",
+    "import_operations(text,jsonb[])",
+    "end_import(jsonb)",
+}
 ERASE = {"erase(jsonb,text,text)", "lift_erasure(jsonb,text,text)"}
 
 AsRole = Callable[..., str]

@@ -26,6 +26,7 @@ from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.transfers import AsyncTransfers
 from supersede.undoing import AsyncUndo, Work
 from supersede.undone import Undoing
 from supersede.verbs import IfNotCurrent, Made, afterwards
@@ -158,7 +159,7 @@ class AsyncTransaction(AsyncVerbs):
         return await asyncio.to_thread(self._made.vectors)
 
 
-class AsyncFactStore(AsyncVerbs, AsyncEmbeddings):
+class AsyncFactStore(AsyncVerbs, AsyncEmbeddings, AsyncTransfers):
     """A bitemporal fact store for asyncio; see :class:`supersede.store.FactStore` for every method."""
 
     def __init__(

@@ -26,6 +26,7 @@ from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.transfers import Transfers
 from supersede.undoing import Work
 from supersede.undone import Undoing
 from supersede.verbs import Transaction, Verbs, afterwards
@@ -33,7 +34,7 @@ from supersede.verbs import Transaction, Verbs, afterwards
 _T = TypeVar("_T")
 
 
-class FactStore(Verbs, Embeddings):
+class FactStore(Verbs, Embeddings, Transfers):
     """A bitemporal fact store; open it with :meth:`open`, close it or use it in a ``with`` block.
 
     One store writes to one namespace and may read others. It is safe to share between threads.

@@ -9,7 +9,19 @@ from supersede.cli import writing  # isort: skip
 from supersede.cli import undoing  # isort: skip
 from supersede.cli import erasing  # isort: skip
 from supersede.cli import loading  # isort: skip
+from supersede.cli import ledgers  # isort: skip
 from supersede.cli import reading  # isort: skip
 from supersede.cli.app import app, main
 
-__all__ = ["app", "erasing", "loading", "main", "reading", "server", "showing", "undoing", "writing"]
+__all__ = [
+    "app",
+    "erasing",
+    "ledgers",
+    "loading",
+    "main",
+    "reading",
+    "server",
+    "showing",
+    "undoing",
+    "writing",
+]

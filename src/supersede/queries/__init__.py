@@ -22,6 +22,11 @@ from supersede.queries.erasing import (
     erased_since,
     is_erased,
 )
+from supersede.queries.ledger import (
+    KINDS,
+    exported,
+    ledger_rows,
+)
 from supersede.queries.ranking import (
     FULL_MATCH,
     Question,
@@ -45,9 +50,12 @@ from supersede.queries.scope import (
     among,
     these,
 )
+from supersede.queries.tables import TABLES, table
 
 __all__ = [
     "FULL_MATCH",
+    "KINDS",
+    "TABLES",
     "Question",
     "Scope",
     "among",
@@ -57,11 +65,13 @@ __all__ = [
     "edges",
     "erased_current",
     "erased_since",
+    "exported",
     "has_seen",
     "heads",
     "is_active",
     "is_erased",
     "known_facts",
+    "ledger_rows",
     "namespaces",
     "ranked",
     "reasons",
@@ -70,6 +80,7 @@ __all__ = [
     "sources",
     "space_counts",
     "state",
+    "table",
     "these",
     "unembedded",
     "unfilled",
