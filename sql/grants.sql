@@ -13,7 +13,9 @@ declare
         'supersede.fail(text, text, jsonb), supersede.iso(timestamptz), '
         'supersede.any_word(regconfig, text), '
         'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
-        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';
+        'supersede.facts_during(tstzrange, timestamptz, text[]), '
+        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz), '
+        'supersede.is_current_within(tstzrange, tstzrange, tstzrange, timestamptz)';
     v_role text;
 begin
     revoke all on all routines in schema supersede from public;

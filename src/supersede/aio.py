@@ -28,7 +28,7 @@ from supersede.models import (
     Recorded,
     Verification,
 )
-from supersede.periods import InstantLike, Unbounded
+from supersede.periods import InstantLike, PeriodLike, Unbounded
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
@@ -318,6 +318,7 @@ class AsyncFactStore(AsyncVerbs):
         *,
         as_of: InstantLike | None = None,
         valid_at: InstantLike | None = None,
+        valid_during: PeriodLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         limit: int = 1_000,
@@ -334,6 +335,7 @@ class AsyncFactStore(AsyncVerbs):
                     "facts",
                     as_of,
                     valid_at,
+                    valid_during,
                     known_at,
                     namespaces,
                     after,
@@ -344,11 +346,12 @@ class AsyncFactStore(AsyncVerbs):
             )
         asked = questions.facts(
             which=questions.which(which),
+            valid_during=valid_during,
             limit=limit,
             after=after,
             explain=explain,
         )
-        return await self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+        return await self._answer(asked, questions.point(as_of, valid_at, known_at, valid_during), namespaces)
 
     async def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""

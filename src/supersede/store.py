@@ -20,7 +20,7 @@ from supersede.models import (
     Recorded,
     Verification,
 )
-from supersede.periods import InstantLike
+from supersede.periods import InstantLike, PeriodLike
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
@@ -246,6 +246,7 @@ class FactStore(Verbs):
         *,
         as_of: InstantLike | None = None,
         valid_at: InstantLike | None = None,
+        valid_during: PeriodLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         limit: int = 1_000,
@@ -256,6 +257,9 @@ class FactStore(Verbs):
     ) -> Answer:
         """Every fact believed at a point, unranked: by the start of its validity, then stamp, then id.
 
+        :param valid_during: instead of an instant a period, ``(from, to)``, None for an end that is open:
+            what is believed of any part of it, each fact once, with all its ``periods`` that overlap
+            it. Withheld is what is believed of none of it, by what took the last of it.
         :param limit: how many; ``after`` the last id of a page gives the next. Counts are of all.
 
         Other parameters and errors as in :meth:`ask`.
@@ -267,6 +271,7 @@ class FactStore(Verbs):
                     "facts",
                     as_of,
                     valid_at,
+                    valid_during,
                     known_at,
                     namespaces,
                     after,
@@ -277,11 +282,12 @@ class FactStore(Verbs):
             )
         asked = questions.facts(
             which=questions.which(which),
+            valid_during=valid_during,
             limit=limit,
             after=after,
             explain=explain,
         )
-        return self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+        return self._answer(asked, questions.point(as_of, valid_at, known_at, valid_during), namespaces)
 
     def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
