@@ -185,10 +185,18 @@ class AsyncFactStore(AsyncVerbs):
 
     @staticmethod
     async def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+        url: str,
+        *,
+        embedder: Embedder | None = None,
+        text_search: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> tuple[str, ...]:
         """Prepare a database."""
-        return await asyncio.to_thread(opening.init, url, embedder=embedder, text_search=text_search)
+        thresholds = {"min_similarity": min_similarity, "near_duplicate": near_duplicate}
+        return await asyncio.to_thread(
+            opening.init, url, embedder=embedder, text_search=text_search, **thresholds
+        )
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -328,22 +336,10 @@ class AsyncFactStore(AsyncVerbs):
         **which: Unpack[Which],
     ) -> Answer:
         """Every fact believed at a point, unranked."""
+        point = as_of, valid_at, known_at, valid_during
         if basis is not None:
-            return await self._ask_again(
-                questions.again(
-                    basis,
-                    "facts",
-                    as_of,
-                    valid_at,
-                    valid_during,
-                    known_at,
-                    namespaces,
-                    after,
-                    explain,
-                    limit != 1_000,
-                    which or None,
-                )
-            )
+            said = *point, namespaces, after, explain, limit != 1_000, which or None
+            return await self._ask_again(questions.again(basis, "facts", *said))
         asked = questions.facts(
             which=questions.which(which),
             valid_during=valid_during,
@@ -351,7 +347,7 @@ class AsyncFactStore(AsyncVerbs):
             after=after,
             explain=explain,
         )
-        return await self._answer(asked, questions.point(as_of, valid_at, known_at, valid_during), namespaces)
+        return await self._answer(asked, questions.point(*point), namespaces)
 
     async def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""

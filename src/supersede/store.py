@@ -84,7 +84,12 @@ class FactStore(Verbs):
 
     @staticmethod
     def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+        url: str,
+        *,
+        embedder: Embedder | None = None,
+        text_search: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> tuple[str, ...]:
         """Prepare a database: extensions, schema, embedding space. Safe to repeat; upgrades an older one.
 
@@ -92,12 +97,22 @@ class FactStore(Verbs):
             space registered is the active one.
         :param text_search: PostgreSQL text-search configuration, fixed at the first call; else
             ``english``.
+        :param min_similarity: the least cosine that makes a claim a match in the embedder's space, 0 to
+            1; else the one measured for its model. Said for a space that is there, it changes what later
+            questions ask; earlier answers stand on the one in their basis.
+        :param near_duplicate: likewise the cosine from which two claims may be one.
         :returns: statements that somebody who may create roles has to run, where the owner may not;
             after them, ``init`` once more grants the roles what they need.
         :raises ServerUnsupported: if the server is too old or lacks an extension.
         :raises SchemaOutOfDate: if a newer supersede made the schema.
         """
-        return opening.init(url, embedder=embedder, text_search=text_search)
+        return opening.init(
+            url,
+            embedder=embedder,
+            text_search=text_search,
+            min_similarity=min_similarity,
+            near_duplicate=near_duplicate,
+        )
 
     def close(self) -> None:
         """Give the connections back; an embedded server stays up for others."""
@@ -264,22 +279,10 @@ class FactStore(Verbs):
 
         Other parameters and errors as in :meth:`ask`.
         """
+        point = as_of, valid_at, known_at, valid_during
         if basis is not None:
-            return self._ask_again(
-                questions.again(
-                    basis,
-                    "facts",
-                    as_of,
-                    valid_at,
-                    valid_during,
-                    known_at,
-                    namespaces,
-                    after,
-                    explain,
-                    limit != 1_000,
-                    which or None,
-                )
-            )
+            said = *point, namespaces, after, explain, limit != 1_000, which or None
+            return self._ask_again(questions.again(basis, "facts", *said))
         asked = questions.facts(
             which=questions.which(which),
             valid_during=valid_during,
@@ -287,7 +290,7 @@ class FactStore(Verbs):
             after=after,
             explain=explain,
         )
-        return self._answer(asked, questions.point(as_of, valid_at, known_at, valid_during), namespaces)
+        return self._answer(asked, questions.point(*point), namespaces)
 
     def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
