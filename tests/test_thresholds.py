@@ -1,4 +1,4 @@
-"""An embedding space's two lines: the embedder says them, or who prepares the database; a basis keeps them."""
+"""An embedding space's two lines: an embedder says them, or who prepares the database; a basis keeps them."""
 
 from __future__ import annotations
 
