@@ -14,8 +14,10 @@ declare
         'supersede.iso_periods(tstzmultirange), '
         'supersede.any_word(regconfig, text), '
         'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
+        'supersede.facts_during(tstzrange, timestamptz, text[]), '
         'supersede.has_seen(text, timestamptz), '
-        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';
+        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz), '
+        'supersede.is_current_within(tstzrange, tstzrange, tstzrange, timestamptz)';
     v_role text;
 begin
     revoke all on all routines in schema supersede from public;

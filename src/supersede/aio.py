@@ -21,7 +21,7 @@ from supersede.embedding import Embedding
 from supersede.events import BasedOn, Call, Content, FactLike, Source
 from supersede.filling import AsyncEmbeddings
 from supersede.models import Answer, Basis, Cardinality, Fact, Reason, Recorded, Verification
-from supersede.periods import InstantLike, Unbounded
+from supersede.periods import InstantLike, PeriodLike, Unbounded
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
@@ -207,10 +207,18 @@ class AsyncFactStore(AsyncVerbs, AsyncEmbeddings, AsyncTransfers):
 
     @staticmethod
     async def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+        url: str,
+        *,
+        embedder: Embedder | None = None,
+        text_search: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> tuple[str, ...]:
         """Prepare a database."""
-        return await asyncio.to_thread(opening.init, url, embedder=embedder, text_search=text_search)
+        thresholds = {"min_similarity": min_similarity, "near_duplicate": near_duplicate}
+        return await asyncio.to_thread(
+            opening.init, url, embedder=embedder, text_search=text_search, **thresholds
+        )
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -328,6 +336,7 @@ class AsyncFactStore(AsyncVerbs, AsyncEmbeddings, AsyncTransfers):
         *,
         as_of: InstantLike | None = None,
         valid_at: InstantLike | None = None,
+        valid_during: PeriodLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         limit: int = 1_000,
@@ -337,28 +346,18 @@ class AsyncFactStore(AsyncVerbs, AsyncEmbeddings, AsyncTransfers):
         **which: Unpack[Which],
     ) -> Answer:
         """Every fact believed at a point, unranked."""
+        point = as_of, valid_at, known_at, valid_during
         if basis is not None:
-            return await self._ask_again(
-                questions.again(
-                    basis,
-                    "facts",
-                    as_of,
-                    valid_at,
-                    known_at,
-                    namespaces,
-                    after,
-                    explain,
-                    limit != 1_000,
-                    which or None,
-                )
-            )
+            said = *point, namespaces, after, explain, limit != 1_000, which or None
+            return await self._ask_again(questions.again(basis, "facts", *said))
         asked = questions.facts(
             which=questions.which(which),
+            valid_during=valid_during,
             limit=limit,
             after=after,
             explain=explain,
         )
-        return await self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+        return await self._answer(asked, questions.point(*point), namespaces)
 
     async def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""

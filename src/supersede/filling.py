@@ -305,7 +305,7 @@ def _register(connection: sa.Connection, embedder: Embedder) -> Space:
         connection,
         model=embedder.model,
         dimensions=embedder.dimensions,
-        **adapters.thresholds(embedder.model)._asdict(),
+        measured=adapters.thresholds(embedder),
         first_is_active=False,
     )
 

@@ -21,7 +21,7 @@ from supersede.models import (
     Recorded,
     Verification,
 )
-from supersede.periods import InstantLike
+from supersede.periods import InstantLike, PeriodLike
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
@@ -101,7 +101,12 @@ class FactStore(Verbs, Embeddings, Transfers):
 
     @staticmethod
     def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+        url: str,
+        *,
+        embedder: Embedder | None = None,
+        text_search: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> tuple[str, ...]:
         """Prepare a database: extensions, schema, embedding space. Safe to repeat; upgrades an older one.
 
@@ -109,12 +114,22 @@ class FactStore(Verbs, Embeddings, Transfers):
             space registered is the active one.
         :param text_search: PostgreSQL text-search configuration, fixed at the first call; else
             ``english``.
+        :param min_similarity: the least cosine that makes a claim a match in the embedder's space, 0 to
+            1; else the one measured for its model. Said for a space that is there, it changes what later
+            questions ask; earlier answers stand on the one in their basis.
+        :param near_duplicate: likewise the cosine from which two claims may be one.
         :returns: statements that somebody who may create roles has to run, where the owner may not;
             after them, ``init`` once more grants the roles what they need.
         :raises ServerUnsupported: if the server is too old or lacks an extension.
         :raises SchemaOutOfDate: if a newer supersede made the schema.
         """
-        return opening.init(url, embedder=embedder, text_search=text_search)
+        return opening.init(
+            url,
+            embedder=embedder,
+            text_search=text_search,
+            min_similarity=min_similarity,
+            near_duplicate=near_duplicate,
+        )
 
     def close(self) -> None:
         """Give the connections back; an embedded server stays up for others."""
@@ -245,6 +260,7 @@ class FactStore(Verbs, Embeddings, Transfers):
         *,
         as_of: InstantLike | None = None,
         valid_at: InstantLike | None = None,
+        valid_during: PeriodLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         limit: int = 1_000,
@@ -255,32 +271,25 @@ class FactStore(Verbs, Embeddings, Transfers):
     ) -> Answer:
         """Every fact believed at a point, unranked: by the start of its validity, then stamp, then id.
 
+        :param valid_during: instead of an instant a period, ``(from, to)``, None for an end that is open:
+            what is believed of any part of it, each fact once, with all its ``periods`` that overlap
+            it. Withheld is what is believed of none of it, by what took the last of it.
         :param limit: how many; ``after`` the last id of a page gives the next. Counts are of all.
 
         Other parameters and errors as in :meth:`ask`.
         """
+        point = as_of, valid_at, known_at, valid_during
         if basis is not None:
-            return self._ask_again(
-                questions.again(
-                    basis,
-                    "facts",
-                    as_of,
-                    valid_at,
-                    known_at,
-                    namespaces,
-                    after,
-                    explain,
-                    limit != 1_000,
-                    which or None,
-                )
-            )
+            said = *point, namespaces, after, explain, limit != 1_000, which or None
+            return self._ask_again(questions.again(basis, "facts", *said))
         asked = questions.facts(
             which=questions.which(which),
+            valid_during=valid_during,
             limit=limit,
             after=after,
             explain=explain,
         )
-        return self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+        return self._answer(asked, questions.point(*point), namespaces)
 
     def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
