@@ -8,6 +8,7 @@ from supersede.cli import showing  # isort: skip
 from supersede.cli import writing  # isort: skip
 from supersede.cli import loading  # isort: skip
 from supersede.cli import reading  # isort: skip
+from supersede.cli import checking  # isort: skip
 from supersede.cli.app import app, main
 
-__all__ = ["app", "loading", "main", "reading", "server", "showing", "writing"]
+__all__ = ["app", "checking", "loading", "main", "reading", "server", "showing", "writing"]
