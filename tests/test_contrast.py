@@ -475,7 +475,7 @@ def test_where_words_stand_that_the_other_claim_lacks() -> None:
 
 
 def test_the_pairs_written_before_the_rule_was_read() -> None:
-    """No contradiction is merged, by the words alone; restatements are found as often as at the first look."""
+    """By the words alone: no contradiction is merged, and as many restatements found as at the first look."""
     pairs = measure.load_pairs(measure.HAND_PAIRS, measure.HAND_COSINES)
     contradictions = [p for p in pairs if not p["same"]]
     assert len(contradictions) == 50

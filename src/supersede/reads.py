@@ -308,7 +308,7 @@ def _unembedded(
 
 
 def _erased(connection: sa.Connection, scope: Scope, basis: Basis) -> list[WithheldFact]:
-    keys = facts.erased_current(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
+    keys = facts.erased_current(connection, scope, filters=basis.filters, valid_at=_instant(basis))
     return _named(connection, scope, keys, "erased", scores={})
 
 

@@ -11,10 +11,12 @@ from supersede.cli import erasing  # isort: skip
 from supersede.cli import loading  # isort: skip
 from supersede.cli import ledgers  # isort: skip
 from supersede.cli import reading  # isort: skip
+from supersede.cli import checking  # isort: skip
 from supersede.cli.app import app, main
 
 __all__ = [
     "app",
+    "checking",
     "erasing",
     "ledgers",
     "loading",

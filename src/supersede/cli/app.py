@@ -50,7 +50,6 @@ app = typer.Typer(
     help="A bitemporal fact store: what was believed, and valid, at the instant you ask about.",
     epilog=_EPILOG,
     rich_markup_mode="rich",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

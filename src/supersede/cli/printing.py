@@ -23,6 +23,8 @@ from supersede.periods import Period, format_instant, format_short
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from supersede.doctor import Finding
+    from supersede.models import Verification
     from supersede.scrubbing import Scrubbed
     from supersede.spaces import Moved
 
@@ -204,3 +206,47 @@ def imported(counts: dict[str, int], source: str) -> None:
     if counts["unembedded"]:
         said += f", {counts['unembedded']:,} without a vector"
     console().print(Text(said))
+
+
+_VERDICTS = {
+    "equal": "the same answer",
+    "erased": "the same but for facts erased since",
+    "approximate": "ranked approximately then; asked exactly now",
+    "space_gone": "its embedding space is not registered here, so it cannot be asked again",
+    "rules_changed": "another answer: the rules of this package changed since",
+    "different": "ANOTHER ANSWER, which must not happen",
+}
+_STYLES = {"equal": "green", "erased": "yellow", "approximate": "yellow", "different": "bold red"}
+
+
+def verified(results: Iterable[tuple[str, str | None, Verification]]) -> None:
+    """Per answer whether it still stands."""
+    out = console()
+    for where, query, result in results:
+        said = Text.assemble((f"{result.outcome:13}", _STYLES.get(result.outcome, "red")), plain(where))
+        if query:
+            said.append(f"  {line(query)}", style="dim")
+        paragraph(out, said)
+        if result.outcome != "equal":
+            out.print(Text(f"{'':13}{_VERDICTS[result.outcome]}"))
+        if result.differences:
+            out.print(Text(f"{'':13}differs in: {', '.join(result.differences)}"))
+
+
+_MARKS = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "dim"}
+
+
+def findings(found: Iterable[Finding]) -> None:
+    """What a look at the database found, and what to do about it."""
+    out = console()
+    for finding in found:
+        paragraph(
+            out,
+            Text.assemble(
+                (f"{finding.state:8}", _MARKS[finding.state]),
+                (f"{finding.name:12}", "bold"),
+                plain(finding.said),
+            ),
+        )
+        if finding.advice:
+            paragraph(out, Text(f"{'':20}{plain(finding.advice)}"))

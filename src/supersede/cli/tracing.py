@@ -13,7 +13,7 @@ from rich.text import Text
 
 from supersede.cli.printing import console, line, name, paragraph, plain, span
 from supersede.periods import Period, format_short
-from supersede.timelines import Evidence, History, HistoryEdge, Lineage, LineageFact
+from supersede.timelines import Change, Diff, Evidence, History, HistoryEdge, Lineage, LineageFact
 
 # A chain can be dozens of facts long; further in, a claim would have no room left.
 _DEEPEST_INDENT = 8
@@ -55,6 +55,29 @@ def print_lineage(found: Lineage) -> None:
                 out.print(row)
     if not found.ancestors and not found.descendants:
         out.print("It supersedes nothing, and nothing supersedes it.")
+
+
+def print_diff(found: Diff) -> None:
+    """Per fact what it gained and lost between the two instants, in the order of the first change."""
+    out = console()
+    at = f", about {format_short(found.valid_at)}" if found.valid_at else ""
+    between = f"from {format_short(found.known_from)} to {format_short(found.known_to)}"
+    out.print(Text(f"what was believed otherwise, {between}{at}", style="bold"))
+    if not found.changes:
+        out.print("nothing")
+    for change in found.changes:
+        claim = line(change.claim) if change.claim is not None else "(erased)"
+        paragraph(out, Text.assemble("\n", (name(change), "bold"), f"  {claim}"))
+        for each in _differences(change):
+            out.print(Padding(each, (0, 0, 0, 2), expand=False))
+
+
+def _differences(change: Change) -> Iterator[Text]:
+    for sign, periods, style in (("+", change.gained, "green"), ("-", change.lost, "red")):
+        for period in periods:
+            yield Text(f"{sign} {span(period)}", style=style)
+    for edge in change.superseded_by:
+        yield Text(f"superseded by {name(edge)} ({edge.reason})")
 
 
 def _head(found: History | Lineage) -> Text:
