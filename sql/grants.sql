@@ -33,7 +33,8 @@ begin
         end if;
         if v_role = 'supersede_importer' then
             execute format('grant execute on function '
-                'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text) to %I', v_role);
+                'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text), '
+                'supersede.erase(jsonb, text, text), supersede.lift_erasure(jsonb, text, text) to %I', v_role);
         end if;
     end loop;
 end $$;

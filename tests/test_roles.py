@@ -29,6 +29,7 @@ VERBS = {
     "fill_embeddings(text,smallint,uuid[],halfvec[],boolean[],text)",
 }
 REPLAY = {"replay(jsonb,text,text,halfvec,smallint,boolean,text)"}
+ERASE = {"erase(jsonb,text,text)", "lift_erasure(jsonb,text,text)"}
 
 AsRole = Callable[..., str]
 EVENT = {"op": "remember", "recorded_at": "2020-01-01", "claim": "an old fact", "ref": "old"}
@@ -245,7 +246,7 @@ def test_each_role_executes_the_functions_meant_for_it(database: str) -> None:
     readers = allowed["supersede_reader"]
     assert allowed["supersede_analyst"] == readers
     assert allowed["supersede_writer"] - readers == VERBS
-    assert allowed["supersede_importer"] - readers == VERBS | REPLAY
+    assert allowed["supersede_importer"] - readers == VERBS | REPLAY | ERASE
     writes = query(
         database,
         "select p.oid::regprocedure::text from pg_proc p where p.pronamespace = 'supersede'::regnamespace "

@@ -20,6 +20,8 @@ begin
         when 'reinstate' then array['ref', 'valid_from', 'valid_to']
         when 'cite' then array['ref', 'sources', 'asserted']
         when 'undo' then array['stamp', 'selection']
+        when 'erase' then array['ref']
+        when 'lift_erasure' then array['ref']
         when 'declare_predicate' then array['name', 'cardinality']
     end;
     if v_known is null then

@@ -23,6 +23,11 @@ begin
     from supersede.fact_version v
     where v.namespace = p_namespace and v.fact_id = any (v_facts)
       and (lower(v.tx_time) > v_seen or upper(v.tx_time) > v_seen);
+    if v_moved is null and p_slot is not null then
+        -- Which slot an erased fact held is destroyed with it: it may have been this one.
+        select array_agg(e.fact_id::text) into v_moved
+        from supersede.erasure e where e.namespace = p_namespace and e.stamp > v_seen;
+    end if;
     if v_moved is not null then
         perform supersede.fail('SU009', format(
             'what this was based on (as of %s) has moved since: %s; ask again and decide again',

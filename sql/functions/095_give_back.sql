@@ -36,7 +36,7 @@ begin
             - supersede.ended_since(p_namespace, v_old.fact_id, v_edge.stamp)
             - supersede.withdrawn_before(p_namespace, v_old.fact_id, v_edge.stamp, null)
             - coalesce((supersede.slot_held(p_namespace, v_slot, array[p_fact_id])).region, '{}');
-        continue when isempty(v_region)
+        continue when isempty(v_region) or v_old.claim is null
             or supersede.retracted_since(p_namespace, v_old.fact_id, v_edge.stamp);
         foreach v_part in array (select array_agg(r) from unnest(v_region) as r) loop
             perform supersede.insert_version(p_namespace, v_old.fact_id, v_part, v_slot, p_stamp);

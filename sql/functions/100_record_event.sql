@@ -62,6 +62,8 @@ begin
         when 'reinstate' then supersede.verb_reinstate(p_namespace, v_event, v_stamp)
         when 'undo' then supersede.verb_undo(p_namespace, v_event, v_stamp)
         when 'cite' then supersede.verb_cite(p_namespace, v_event, v_stamp, v_now)
+        when 'erase' then supersede.verb_erase(p_namespace, v_event, v_stamp)
+        when 'lift_erasure' then supersede.verb_lift_erasure(p_namespace, v_event, v_stamp)
         when 'declare_predicate' then supersede.verb_declare_predicate(p_namespace, v_event, v_stamp)
     end || jsonb_build_object(
         'verb', v_verb, 'namespace', p_namespace, 'stamp', supersede.iso(v_stamp), 'repeated', false)
@@ -70,6 +72,13 @@ begin
                 'namespace; this write was stamped right after that one', supersede.iso(v_clock)))
            else '{}' end;
 
+    if v_verb in ('erase', 'lift_erasure') then
+        -- By its id: the ledger must not keep a name of what it says was destroyed.
+        v_handle := case when v_event ? 'handle' then v_handle
+                         else supersede.keyed_digest('handle', v_handle) end;
+        v_digest := supersede.keyed_digest('event', v_digest);
+        v_event := v_event || jsonb_build_object('ref', v_result -> 'id');
+    end if;
     insert into supersede.operation
         (namespace, stamp, verb, actor, handle, digest, note, event, result, run)
     values (p_namespace, v_stamp, v_verb, p_actor, v_handle, v_digest, v_event ->> 'note',

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DimensionMismatch,
         EmbedderError,
         EmbedderUnavailable,
+        Erased,
         FactNotCurrent,
         FactNotFound,
         InvalidInput,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
         TrustConflict,
         UnsafeIsolation,
     )
-    from supersede.models import Answer, Basis, Fact, Recorded, Verification
+    from supersede.models import Answer, Basis, Certificate, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
@@ -49,7 +50,7 @@ _HOMES = {
     "store": ["FactStore"],
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
-    "models": ["Answer", "Basis", "Fact", "Recorded", "Verification"],
+    "models": ["Answer", "Basis", "Certificate", "Fact", "Recorded", "Verification"],
     "timelines": ["Diff", "History", "Lineage"],
     "undone": ["Undoing"],
     "errors": [
@@ -57,6 +58,7 @@ _HOMES = {
         "DimensionMismatch",
         "EmbedderError",
         "EmbedderUnavailable",
+        "Erased",
         "FactNotCurrent",
         "FactNotFound",
         "InvalidInput",
@@ -87,11 +89,13 @@ __all__ = [
     "Answer",
     "AsyncFactStore",
     "Basis",
+    "Certificate",
     "Conflict",
     "Diff",
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",
+    "Erased",
     "Fact",
     "FactNotCurrent",
     "FactNotFound",

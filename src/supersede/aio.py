@@ -19,15 +19,7 @@ from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.events import BasedOn, Call, Content, FactLike, Source
-from supersede.models import (
-    Answer,
-    Basis,
-    Cardinality,
-    Fact,
-    Reason,
-    Recorded,
-    Verification,
-)
+from supersede.models import Answer, Basis, Cardinality, Fact, Reason, Recorded, Verification
 from supersede.periods import InstantLike, Unbounded
 from supersede.ports import Embedder
 from supersede.questions import Which
@@ -123,6 +115,14 @@ class AsyncVerbs(AsyncUndo):
     ) -> Recorded:
         """Add sources to a fact."""
         return await self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
+
+    async def erase(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Destroy a fact's content for good; its shape stays."""
+        return await self._call("erase", fact=fact, note=note, handle=handle)
+
+    async def lift_erasure(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Let what an erased fact said be recorded anew, as another fact."""
+        return await self._call("lift_erasure", fact=fact, note=note, handle=handle)
 
     async def declare_predicate(
         self, name: str, *, cardinality: Cardinality, handle: str | None = None, run: str | None = None

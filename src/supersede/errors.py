@@ -117,6 +117,12 @@ class SlotTaken(SupersedeError):
     sqlstate = "SU017"
 
 
+class Erased(SupersedeError):
+    """The fact's content was destroyed; the same is recorded again only after its erasure is lifted."""
+
+    sqlstate = "SU018"
+
+
 class OutOfSync(SupersedeError):
     """The basis is ahead of this server: it was made where more had been recorded."""
 

@@ -314,6 +314,21 @@ class LeftAlone(Related):
     by: Related | None = None
 
 
+class Certificate(Frozen):
+    """What an erasure destroyed, and what a database cannot reach.
+
+    ``erased_at`` is its stamp, ``digest`` the keyed digest by which the claim is known again. ``destroyed``
+    counts by kind, ``remains`` says in a sentence each where the content may still be, and what to do.
+    """
+
+    namespace: str
+    fact_id: str
+    erased_at: Instant
+    digest: str
+    destroyed: dict[str, int]
+    remains: tuple[str, ...]
+
+
 class Recorded(Frozen):
     """What a write did.
 
@@ -322,8 +337,8 @@ class Recorded(Frozen):
     or an undo gave back, ``withdrawn`` what an undo took, and ``undone`` the stamp of the operation that it
     undid. ``created`` is false where the value was already held: ``id`` and ``ref`` then name the holder.
     ``repeated`` marks a retry, whose recorded result this is, and ``believed`` whether that fact is
-    believed now. ``truncated``: the claim is longer than its embedder reads.
-    ``notice`` says what a person should know, such as a clock that runs behind.
+    believed now. ``truncated``: the claim is longer than its embedder reads. ``certificate`` is that of an
+    erasure. ``notice`` says what a person should know, such as a clock that runs behind.
     """
 
     verb: str
@@ -347,6 +362,7 @@ class Recorded(Frozen):
     truncated: bool = False
     name: str | None = None
     cardinality: Cardinality | None = None
+    certificate: Certificate | None = None
     notice: str | None = None
 
 

@@ -79,7 +79,7 @@ def format_instant(at: datetime) -> str:
 def format_short(at: datetime) -> str:
     """As :func:`format_instant`, but midnight UTC prints as its date alone."""
     utc = at.astimezone(UTC)
-    return utc.date().isoformat() if utc.timetz() == time(0, tzinfo=UTC) else format_instant(utc)
+    return utc.date().isoformat() if utc.timetz() == time(tzinfo=UTC) else format_instant(utc)
 
 
 Instant = Annotated[

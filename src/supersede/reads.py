@@ -170,6 +170,7 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
         *_named(connection, scope, list(distrusted), "below_trust", scores=distrusted),
         *(fact for group in groups for fact in answering.duplicates_of(group)),
         *_unembedded(connection, scope, question, basis),
+        *_erased(connection, scope, basis),
     ]
     withheld.sort(key=lambda fact: order.get(fact.id, len(order)))
     return _finish(
@@ -197,16 +198,21 @@ def _in_order(
 def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
     scope = scope_of(basis)
     known = facts.known_facts(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
-    current = [row for row in known if row.current]
-    shown = [row.key for row in current if answering.trusted(row.trust, basis.min_trust)]
+    current = [row for row in known if row.current and not row.erased]
+    erased = [row.key for row in known if row.current and row.erased]
     distrusted = [row.key for row in current if not answering.trusted(row.trust, basis.min_trust)]
     dead = [row.key for row in known if not row.current]
-    start = _start_after(shown, basis.after)
-    page = shown[start : start + basis.limit]
+    hidden = set(distrusted)
+    # A page that began behind a fact that was erased since still begins there.
+    places = [row for row in known if row.current and (row.erased or row.key not in hidden)]
+    start = _start_after([row.key for row in places], basis.after)
+    shown = [row.key for row in places[start:] if not row.erased]
+    page = shown[: basis.limit]
     loaded = facts.load(connection, scope, page, valid_at=basis.valid_at, space_id=None)
     withheld = [
         *_explained(connection, scope, dead, basis, scores={}),
         *_named(connection, scope, distrusted, "below_trust", scores={}),
+        *_named(connection, scope, erased, "erased", scores={}),
     ]
     return _finish(
         connection,
@@ -215,7 +221,7 @@ def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetim
         found=tuple(loaded[key] for key in page),
         withheld=withheld,
         ranking="none",
-        more=len(shown) - start - len(page),
+        more=len(shown) - len(page),
     )
 
 
@@ -306,6 +312,11 @@ def _unembedded(
         return []
     keys = facts.unembedded(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at)
     return _named(connection, scope, keys, "unembedded", scores={})
+
+
+def _erased(connection: sa.Connection, scope: Scope, basis: Basis) -> list[WithheldFact]:
+    keys = facts.erased_current(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
+    return _named(connection, scope, keys, "erased", scores={})
 
 
 def _named(

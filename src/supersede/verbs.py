@@ -144,6 +144,28 @@ class Verbs(Undo):
         """
         return self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
 
+    def erase(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Destroy a fact's content for good; its id, periods, edges and stamps stay, and are counted.
+
+        The result holds a ``certificate``. Until ``lift_erasure`` the same claim, or the same subject,
+        predicate and object, is recorded by nobody. Needs the importer's privilege.
+
+        :param note: why; it is kept, so it must not repeat what the fact said.
+        :raises Erased: if it was erased before.
+        """
+        return self._call("erase", fact=fact, note=note, handle=handle)
+
+    def lift_erasure(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Let what an erased fact said be recorded anew, as another fact; its content does not come back.
+
+        Needs the importer's privilege.
+
+        :param fact: the erased one, by its id.
+        :param note: why; it is kept.
+        :raises InvalidInput: if it is not erased, or its erasure was lifted already.
+        """
+        return self._call("lift_erasure", fact=fact, note=note, handle=handle)
+
     def declare_predicate(
         self, name: str, *, cardinality: Cardinality, handle: str | None = None, run: str | None = None
     ) -> Recorded:

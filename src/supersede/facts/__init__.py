@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from supersede.facts.erasing import (
+    erased_at,
+    erased_current,
+    erased_since,
+    refuse_erased,
+)
 from supersede.facts.loading import (
     any_known,
     as_period,
@@ -55,6 +61,9 @@ __all__ = [
     "Vector",
     "any_known",
     "as_period",
+    "erased_at",
+    "erased_current",
+    "erased_since",
     "fill_embeddings",
     "folded",
     "heads",
@@ -64,6 +73,7 @@ __all__ = [
     "reasons",
     "recorded",
     "refs",
+    "refuse_erased",
     "register_space",
     "replay",
     "resolve",

@@ -33,7 +33,7 @@ def known_facts(
 ) -> list[KnownRow]:
     """All facts known by then within the filters, in the order of an unranked answer."""
     rows = connection.execute(queries.known_facts(scope, filters=filters, valid_at=valid_at))
-    return [KnownRow((row[0], row[1]), row[2], row[3]) for row in rows]
+    return [KnownRow((row[0], row[1]), row[2], row[3], row[4]) for row in rows]
 
 
 def ranked(
@@ -211,7 +211,8 @@ def load(
         own = [e for e in evidence[key] if e.inherited_from is None]
         ordered = dict.fromkeys(e.source_uri for e in [*own, *evidence[key]])
         loaded[key] = Fact(
-            claim=row.claim,
+            # Of an erased fact, which histories and lineages show, nothing but the shape is left.
+            claim=row.claim or "",
             id=str(row.fact_id),
             ref=next(iter(names[key]), None),
             refs=tuple(names[key]),

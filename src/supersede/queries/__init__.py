@@ -17,6 +17,11 @@ from supersede.queries.detail import (
     versions,
     walk,
 )
+from supersede.queries.erasing import (
+    erased_current,
+    erased_since,
+    is_erased,
+)
 from supersede.queries.ranking import (
     FULL_MATCH,
     Question,
@@ -46,7 +51,10 @@ __all__ = [
     "changes",
     "details",
     "edges",
+    "erased_current",
+    "erased_since",
     "heads",
+    "is_erased",
     "known_facts",
     "ranked",
     "reasons",

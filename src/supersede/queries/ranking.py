@@ -13,6 +13,7 @@ from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy.dialects import postgresql as pg
 
 from supersede.models import Filters
+from supersede.queries.erasing import is_erased
 from supersede.queries.scope import Scope, Statement, current, known, matches
 from supersede.schema import (
     INSTANT,
@@ -27,13 +28,19 @@ FULL_MATCH = 0.0607927
 
 
 def known_facts(scope: Scope, *, filters: Filters, valid_at: datetime) -> Statement:
-    """Every fact known by then within the filters: its key, whether it is current, its trust.
+    """Every fact known by then within the filters: its key, whether it is current, its trust, whether erased.
 
     Ordered by the start of the current period, then stamp, namespace and id.
     """
     rows = scope.rows()
     return (
-        sa.select(fact.c.namespace, fact.c.fact_id, fact_version.c.fact_id.is_not(None), fact.c.trust)
+        sa.select(
+            fact.c.namespace,
+            fact.c.fact_id,
+            fact_version.c.fact_id.is_not(None),
+            fact.c.trust,
+            is_erased,
+        )
         .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
         .where(*matches(filters))
         .order_by(
@@ -209,8 +216,9 @@ def unembedded(scope: Scope, question: Question, *, filters: Filters, valid_at: 
 
 
 def _with_vectors(rows: sa.TableValuedAlias, question: Question) -> sa.Join:
-    # A vector newer than the head the answer stands on was not there for it.
-    return rows.join(fact, known(rows)).outerjoin(
+    # An erased fact has nothing to be compared with. A vector newer than the head the answer stands on was
+    # not there for it.
+    return rows.join(fact, sa.and_(known(rows), sa.not_(is_erased))).outerjoin(
         embedding,
         sa.and_(
             embedding.c.namespace == fact.c.namespace,
@@ -282,6 +290,7 @@ def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetim
                           and s.stamp = took.stamp and s.taken @> cast(:valid_at as timestamptz))
                     then 'superseded'
                     when took.verb in ('retract', 'undo') then 'retracted'
+                    when took.verb = 'erase' then 'erased'
                     else 'expired' end as reason,
                took.stamp
         from unnest(cast(:namespaces as text[]), cast(:ids as uuid[])) with ordinality
