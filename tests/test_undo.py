@@ -242,7 +242,6 @@ def test_what_others_decided_since_is_left_alone(store: FactStore, model: FactSt
     store.retract("retracted")
     store.supersede("superseded", "another", ref="another", valid_from="2020-06-01", valid_to="2025-01-01")
     store.reinstate("believed", valid_from="2021-01-01", valid_to="2022-01-01")
-    # One end reaches over what the model had taken already.
     found = store.undo(run="run-1", dry_run=False)
     assert held(database, "ended", "retracted", "superseded", "believed") == {
         "ended": '[["2020-01-01", "2020-06-01"]]',
@@ -327,15 +326,16 @@ def test_what_was_undone_stops_no_retraction_from_giving_back(store: FactStore, 
 
 def test_an_erased_fact_is_given_nothing(store: FactStore, model: FactStore, database: str) -> None:
     a = store.remember("Lima", ref="a", valid_from="2020-01-01")
-    model.supersede("a", "Quito", ref="b", valid_from="2021-01-01")
-    execute(
-        database,
-        "insert into supersede.erasure (namespace, fact_id, stamp, digest) "
-        f"select namespace, '{a.id}', head, 'x' from supersede.namespace",
-    )
+    store.remember("the port is open", ref="p", valid_from="2020-01-01")
+    model.supersede(["a", "p"], "Quito", ref="b", valid_from="2021-01-01")
+    erased = store.erase("a", note="asked for")
     found = store.undo(run="run-1", dry_run=False)
-    assert left(found) == [("a", "erased", None)]
-    assert held(database) == {"a": '[["2020-01-01", "2021-01-01"]]', "b": "[]"}
+    (operation,) = found.operations
+    assert [(each.id, each.reason) for each in operation.left_alone] == [(a.id, "erased")]
+    assert [given.ref for given in operation.given_back] == ["p"]
+    assert held(database) == {"b": "[]", "p": '[["2020-01-01", null]]'}
+    (operation,) = store.undo(stamp=erased.stamp, dry_run=False).operations
+    assert operation.skipped == "history"
 
 
 # --- the dry run, and plans
