@@ -229,7 +229,7 @@ class AsyncFactStore(AsyncVerbs):
         )
 
     async def _undo(self, work: Work) -> Undoing:
-        return await db.write_async(self._engine, work)
+        return await attempts.write_async(self._engine, work)
 
     @asynccontextmanager
     async def transaction(
