@@ -119,7 +119,7 @@ class AsyncFactStore(AsyncVerbs, AsyncEmbeddings, AsyncTransfers):
         return done
 
     async def _undo(self, work: Work) -> Undoing:
-        return await db.write_async(self._engine, work)
+        return await attempts.write_async(self._engine, work)
 
     @asynccontextmanager
     async def transaction(

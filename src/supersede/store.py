@@ -349,8 +349,7 @@ class FactStore(Verbs, Embeddings, Transfers):
         return done
 
     def _undo(self, work: Work) -> Undoing:
-        with db.writing(self._engine) as connection:
-            return work(connection)
+        return attempts.write(self._engine, work)
 
     def _one(self, read: Callable[[sa.Connection, str, str], _T], fact: FactLike) -> _T:
         with db.reading(self._engine) as connection:

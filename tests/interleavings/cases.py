@@ -902,11 +902,7 @@ b.supersede < a.supersede, b.commit < r.ask
     sample=10,
 )
 
-CASES = [
-    case
-    for case in list(globals().values())
-    if isinstance(case, Case) and (not case.erases or hasattr(FactStore, "erase"))
-]
+CASES = [case for case in list(globals().values()) if isinstance(case, Case)]
 
 
 def edges(connection: psycopg.Connection[Any], namespace: str) -> list[str]:

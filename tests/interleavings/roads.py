@@ -19,6 +19,7 @@ from psycopg.rows import scalar_row
 
 from supersede import AsyncFactStore, FactStore, Recorded
 from supersede import engine as db
+from supersede.undone import Undoing
 from supersede.verbs import Verbs
 
 
@@ -128,6 +129,9 @@ class _Awaited(Verbs):
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         return self._road.run(self._transaction._write(verb, event))
 
+    def _undo(self, work: Any) -> Undoing:
+        return self._road.run(self._transaction._undo(work))
+
 
 class BySql(Road):
     """The SQL functions over a plain connection, as any client may call them."""
@@ -169,6 +173,9 @@ class _Called(Verbs):
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         return self._road.call(verb, event)
+
+    def _undo(self, work: Any) -> Undoing:
+        raise NotImplementedError("no case here undoes by SQL")
 
 
 ROADS: dict[str, type[Road]] = {"store": ByStore, "async": ByAsyncStore, "sql": BySql}

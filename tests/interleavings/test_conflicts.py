@@ -340,6 +340,7 @@ WRITES: dict[str, Callable[[FactStore], Any]] = {
     "supersede": lambda store: store.supersede("a", "new"),
     "retract": lambda store: store.retract("a", handle="h"),
     "declare_predicate": lambda store: store.declare_predicate("works at", cardinality="one"),
+    "erase": lambda store: store.erase("a", note="asked for"),
     "remember_many": lambda store: store.remember_many(["new", "newer"]),
     "replay": lambda store: store.replay([EVENT], out_of_order="next_stamp"),
     "fill_embeddings": lambda store: store.fill_embeddings(),
