@@ -58,6 +58,8 @@ class Plan:
     writers: int = 3
     readers: int = 2
     between_kills: float = 1.5  # mean, in seconds
+    operations: int = 0  # it goes on until there were as many
+    answers: int = 0  # and as many of these
 
 
 @dataclass
@@ -165,6 +167,17 @@ class Crew:
         for work, count in ((write, self._plan.writers), (read, self._plan.readers)):
             for _ in range(count):
                 self._members.append((work, self._launch(work)))
+        until(lambda: len(list(self.folder.iterdir())) == self._made, "the workers")
+
+    def has(self, kind: str, count: int) -> bool:
+        """Whether the journals hold as many entries of a kind."""
+        start = f'["{kind}"'
+        found = (
+            line.startswith(start)
+            for journal in self.folder.iterdir()
+            for line in journal.read_text(encoding="utf-8").splitlines()
+        )
+        return not count or sum(found) >= count
 
     def _launch(self, work: Callable[..., None]) -> BaseProcess:
         self._made += 1
@@ -195,8 +208,11 @@ def disturb(plan: Plan, cluster: Cluster, crew: Crew, report: Report, say: Calla
     rng = random.Random(plan.seed)
     deadline = time.monotonic() + plan.seconds
     told = time.monotonic()
-    while (left := deadline - time.monotonic()) > 0:
-        time.sleep(min(left, rng.expovariate(1 / plan.between_kills)))
+    while (left := deadline - time.monotonic()) > 0 or not (
+        -left > stress.PATIENCE
+        or (crew.has("recorded", plan.operations) and crew.has("answer", plan.answers))
+    ):
+        time.sleep(min(max(left, 0.5), rng.expovariate(1 / plan.between_kills)))
         deed: Callable[..., tuple[Counter[str], str] | None] = rng.choices(
             [kill_worker, kill_backend, end_backend, kill_server, look_after], [6, 3, 3, 2, 3]
         )[0]

@@ -29,8 +29,16 @@ def prepare(url: str) -> None:
         store.remember("the host is alpha", ref="h", valid_from="2020-01-01", sources=["u/h"])
         store.remember("the host is beta", ref="r", valid_from="2020-01-01")
         store.retract("r")
+    with FactStore.open(url, embedder=BagOfWords(), actor="mistaken") as store:
+        store.remember("the host is delta", ref="m1", valid_from="2020-01-01")
+        store.supersede("m1", "the host is epsilon", ref="m2")
     with FactStore.open(url) as store:  # this one has no embedder
         store.remember_many([{"claim": f"bare {n}", "ref": f"bare {n}"} for n in range(3)])
+
+
+def _undo(store: FactStore) -> list[Recorded]:
+    store.undo(actor="mistaken", since="2026-01-01", dry_run=False, handle="k")
+    return []
 
 
 def _transaction(store: FactStore) -> list[Recorded]:
@@ -71,8 +79,14 @@ CASES: dict[str, Callable[[FactStore], list[Recorded] | int]] = {
         [{**event, "recorded_at": NOW} for event in _EVENTS], out_of_order="next_stamp"
     ),
     "fill_embeddings": lambda s: s.fill_embeddings(),
+    "undo": _undo,
     "transaction": _transaction,
 }
+
+DESTROYING: dict[str, Callable[[FactStore], list[Recorded] | int]] = {
+    "erase": lambda s: [s.erase("h", note="asked for by the person", handle="k")],
+}
+"""What takes a fact's names, by which the others are compared."""
 
 VECTORS_AFTERWARDS = {"transaction"}
 """What stores vectors in a transaction after its own, and not when it is made again."""

@@ -15,6 +15,7 @@ from fakes import BagOfWords
 from faults import cases
 from supersede import FactStore, OutcomeUnknown, ServerUnavailable, SupersedeError
 
+CASES = {**cases.CASES, **cases.DESTROYING}
 TABLES = ("fact", "fact_ref", "fact_version", "supersedes", "evidence", "embedding", "operation", "namespace")
 AT_COMMIT = -1
 
@@ -68,13 +69,13 @@ def choose(connection: psycopg.Connection[Any], how: How, place: int) -> None:
 
 def outcome(case: str, store: FactStore) -> SupersedeError | None:
     try:
-        cases.CASES[case](store)
+        CASES[case](store)
     except SupersedeError as error:
         return error
     return None
 
 
-@pytest.mark.parametrize("case", cases.CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_a_backend_that_ends_at_any_point_of_any_verb_leaves_nothing(case: str, copy: str) -> None:
     # Each case in one transaction: no vectors that come after it, no second batch.
     embedder = BagOfWords() if case == "fill_embeddings" else None
@@ -98,7 +99,7 @@ def test_a_backend_that_ends_at_any_point_of_any_verb_leaves_nothing(case: str, 
         after = dump_over(watch)
         assert after != before
         choose(watch, "terminated", 0)
-        cases.CASES[case](store)
+        CASES[case](store)
         assert dump_over(watch) == after, "what was recorded is found by its handle"
 
 
