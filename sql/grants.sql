@@ -6,7 +6,7 @@ declare
         'supersede.supersede(jsonb, text, text, halfvec, smallint, boolean), '
         'supersede.amend(jsonb, text, text, halfvec, smallint, boolean), '
         'supersede."end"(jsonb, text, text), supersede.retract(jsonb, text, text), '
-        'supersede.reinstate(jsonb, text, text), '
+        'supersede.reinstate(jsonb, text, text), supersede.undo(jsonb, text, text), '
         'supersede.cite(jsonb, text, text), supersede.declare_predicate(jsonb, text, text), '
         'supersede.fill_embeddings(text, smallint, uuid[], halfvec[], boolean[], text)';
     v_reads text := 'supersede.clock(), supersede.fold(text), supersede.instant(text, text), '
@@ -14,7 +14,10 @@ declare
         'supersede.iso_periods(tstzmultirange), '
         'supersede.any_word(regconfig, text), '
         'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
-        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';
+        'supersede.facts_during(tstzrange, timestamptz, text[]), '
+        'supersede.has_seen(text, timestamptz), '
+        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz), '
+        'supersede.is_current_within(tstzrange, tstzrange, tstzrange, timestamptz)';
     v_role text;
 begin
     revoke all on all routines in schema supersede from public;
@@ -35,6 +38,7 @@ begin
         if v_role = 'supersede_importer' then
             execute format('grant execute on function '
                 'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text), '
+                'supersede.erase(jsonb, text, text), supersede.lift_erasure(jsonb, text, text), '
                 'supersede.begin_import(jsonb, boolean), supersede.import_operations(text, jsonb[]), '
                 'supersede.end_import(jsonb) to %I', v_role);
         end if;

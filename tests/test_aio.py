@@ -14,7 +14,7 @@ from databases import query
 from fakes import BagOfWords
 from supersede import AsyncFactStore, FactNotCurrent, FactStore, NamespaceNotFound, OutOfOrder
 
-VERBS = ["remember", "supersede", "amend", "end", "retract", "reinstate", "cite", "declare_predicate"]
+VERBS = ["remember", "supersede", "amend", "end", "retract", "reinstate", "cite", "declare_predicate", "undo"]
 
 
 def public(kind: type) -> dict[str, inspect.Signature]:

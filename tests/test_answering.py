@@ -10,7 +10,7 @@ import pytest
 
 from supersede import answering
 from supersede.answering import Candidate, Group
-from supersede.models import Basis, Edge, Fact, Withheld
+from supersede.models import Basis, Edge, Fact, Related, Restatement, Withheld, WithheldFact
 
 DAY = datetime(2026, 7, 24, tzinfo=UTC)
 
@@ -103,11 +103,21 @@ def test_a_group_is_shown_by_a_decision_then_by_trust_then_by_sources_then_the_n
 
 def test_a_shown_fact_says_where_it_was_restated() -> None:
     decision = candidate("decision", supersedes=(Edge(id="old", reason="change"),), ref="adr/1")
-    echo = candidate("echo", source="chat/1")
+    echo = candidate("echo", source="chat/1", ref="chat", score=0.5)
     group = Group([echo, decision])
-    assert [(r.id, r.source) for r in answering.entry(group).restated] == [("echo", "chat/1")]
-    (behind,) = answering.duplicates_of(group)
-    assert (behind.id, behind.reason, behind.duplicate_of.ref) == ("echo", "near_duplicate", "adr/1")
+    assert answering.entry(group) == decision.fact.model_copy(
+        update={"restated": (Restatement(id="echo", ref="chat", source="chat/1"),)}
+    )
+    assert answering.duplicates_of(group) == [
+        WithheldFact(
+            id="echo",
+            ref="chat",
+            claim=echo.fact.claim,
+            reason="near_duplicate",
+            score=0.5,
+            duplicate_of=Related(id="decision", ref="adr/1"),
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +138,12 @@ def test_the_four_endings_are_never_confused(
 
 @pytest.mark.parametrize(
     ("trust", "at_least", "expected"),
-    [("summary", None, True), ("summary", "extracted", False), ("verbatim", "extracted", True)],
+    [
+        ("summary", None, True),
+        ("summary", "extracted", False),
+        ("extracted", "extracted", True),
+        ("verbatim", "extracted", True),
+    ],
 )
 def test_trust_has_an_order(trust: str, at_least: str | None, expected: bool) -> None:
     assert answering.trusted(trust, at_least) is expected
@@ -151,23 +166,58 @@ def test_a_plain_answer_needs_no_notice() -> None:
     assert said is None
 
 
+LATER = DAY.replace(year=2027)
+
+
+def notice(basis: Basis, outcome: str = "answered", more: int = 0, **withheld: int) -> str | None:
+    return answering.notice(
+        basis, outcome=outcome, withheld=Withheld(**withheld), firsts={"n": DAY}, more=more
+    )
+
+
 def test_a_notice_says_what_was_clamped_missing_or_left_out() -> None:
-    later = DAY.replace(year=2027)
-    clamped = answering.notice(
-        basis(known_at=later, known_at_said=True),
-        outcome="answered",
-        withheld=Withheld(unembedded=3),
-        firsts={"n": DAY},
-        more=2,
+    said = notice(basis(known_at=LATER, known_at_said=True), unembedded=3, more=2)
+    assert said == (
+        "Nothing was recorded between 2026-07-24 and 2027-07-24; answered as of the former. "
+        "3 current fact(s) have no vector and no word in common with the question, so they could not be "
+        "compared; fill_embeddings() computes what is missing. "
+        "2 more fact(s) follow; pass after= the last id for the next page."
     )
-    assert "between 2026-07-24 and 2027-07-24" in clamped
-    assert "3 current fact(s) have no vector" in clamped
-    assert "2 more fact(s)" in clamped
-    silent = answering.notice(
-        basis(no_vector="no embedder"), outcome="all_withheld", withheld=Withheld(expired=1), firsts={}
+
+
+def test_a_notice_says_that_all_is_withheld_and_that_words_alone_ranked() -> None:
+    said = notice(basis(no_vector="no embedder"), "all_withheld", superseded=2, expired=1)
+    assert said == (
+        "Everything that matched is withheld: 2 superseded, 1 expired. "
+        "Words alone ranked this answer: no embedder."
     )
-    assert "1 expired" in silent
-    assert "no embedder" in silent
+    assert notice(basis(question="facts", no_vector="no embedder")) is None
+
+
+def test_what_ends_at_the_head_or_was_not_asked_for_is_not_clamped() -> None:
+    assert notice(basis(known_at=DAY, known_at_said=True)) is None
+    assert notice(basis(known_at=LATER, known_at_said=False)) is None
+    assert notice(basis(known_at=DAY, known_at_said=True, heads={"n": None})) is None
+
+
+@pytest.mark.parametrize(("first", "head"), [(None, DAY), (DAY, None), (None, None), (LATER, DAY)], ids=str)
+def test_where_nothing_was_ever_recorded_it_says_so(first: datetime | None, head: datetime | None) -> None:
+    said = answering.notice(
+        basis(heads={"n": head}), outcome="nothing_recorded", withheld=Withheld(), firsts={"n": first}
+    )
+    assert said == "Nothing has been recorded in namespace 'n' yet."
+
+
+@pytest.mark.parametrize("head", [DAY, LATER], ids=str)
+def test_where_it_was_recorded_only_later_it_says_how_to_ask(head: datetime) -> None:
+    said = answering.notice(
+        basis(heads={"n": head}), outcome="nothing_recorded", withheld=Withheld(), firsts={"n": DAY}
+    )
+    assert said == (
+        "Nothing was recorded in namespace 'n' before 2026-07-24. To ask what held at 2026-07-24 as it is "
+        'known today, pass valid_at="2026-07-24"; to bring a history with its own recording times, use '
+        "replay()."
+    )
 
 
 def test_a_cosine_is_rounded_so_that_machines_agree() -> None:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from supersede.contrast import contrast, fold_claim
+from supersede.contrast import _places, _turned, contrast, fold_claim
 
 ROOT = Path(__file__).resolve().parent.parent
 HYBRID = "Retrieval is hybrid: dated facts + reranker"
@@ -394,9 +394,13 @@ def test_no_restatement_of_a_decision_contrasts_with_another() -> None:
 
 
 def test_the_cosines_belong_to_the_pairs() -> None:
-    stored = json.loads(measure.COSINES.read_text(encoding="utf-8"))
-    assert stored["pairs_sha256"] == hashlib.sha256(measure.PAIRS.read_bytes()).hexdigest()
-    assert len(stored["cosines"]) == len(PAIRS)
+    for pairs, cosines in (
+        (measure.PAIRS, measure.COSINES),
+        (measure.HAND_PAIRS, measure.HAND_COSINES),
+    ):
+        stored = json.loads(cosines.read_text(encoding="utf-8"))
+        assert stored["pairs_sha256"] == hashlib.sha256(pairs.read_bytes()).hexdigest()
+        assert len(stored["cosines"]) == len(pairs.read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.parametrize("half", ["first", "second", "both"])
@@ -431,3 +435,49 @@ def test_no_changed_value_is_taken_for_a_restatement(kind: str) -> None:
     assert changed
     # By the words alone: no cosine helps here.
     assert [p for p in changed if not contrast(p["a"], p["b"])] == []
+
+
+MONTHS = [
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+]
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_a_date_is_read_in_any_spelling(number: int) -> None:
+    month = MONTHS[number - 1]
+    iso = f"The lease ends on 2024-{number:02}-05"
+    for written in (f"5 {month} 2024", f"{month} 5, 2024", f"5th of {month[:3]} 2024"):
+        assert not contrast(iso, f"The lease ends on {written}"), written
+        for other in range(1, 13):
+            if other != number:
+                assert contrast(f"The lease ends on 2024-{other:02}-05", f"The lease ends on {written}")
+    assert not contrast(f"The lease ends on 5 {month}", f"The lease ends on {month} 5")
+
+
+def test_dates_of_two_years_are_two_dates() -> None:
+    assert contrast("The lease ends on 5 March 2024", "The lease ends on 5 March 2025")
+    assert contrast("The lease ends on 5 March 2024", "The lease ends on 6 March 2024")
+
+
+def test_a_prefix_turns_words_of_four_letters_and_more_round() -> None:
+    """Three letters are too few to tell a prefix from the beginning of another word."""
+    assert _turned(["all", "safe"], ["unsafe"])
+    assert not _turned(["fun"], ["unfun"])
+    assert not _turned(["unsafe"], ["safe"])
+
+
+def test_where_words_stand_that_the_other_claim_lacks() -> None:
+    places = _places(["use", "blue", "twice", "today"], {"use", "today"})
+    assert places == {("after", "use"), ("before", "today")}
+    assert _places(["blue"], set()) == {("after", ""), ("before", "")}
+    assert _places(["use", "today"], {"use", "today"}) == set()
+
+
+def test_the_pairs_written_before_the_rule_was_read() -> None:
+    """By the words alone: no contradiction is merged, and as many restatements found as at the first look."""
+    pairs = measure.load_pairs(measure.HAND_PAIRS, measure.HAND_COSINES)
+    contradictions = [p for p in pairs if not p["same"]]
+    assert len(contradictions) == 50
+    assert [p for p in contradictions if not contrast(p["a"], p["b"])] == []
+    assert measure.figures(pairs)["found"] >= 24

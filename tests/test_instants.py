@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -301,3 +302,21 @@ def test_the_zone_is_not_kept_only_the_instant(store: FactStore) -> None:
     fact = store.get("a")
     assert fact.model_dump(mode="json")["valid"] == ["2026-07-01T07:00:00Z", None]
     assert fact.data == {"local": "2026-07-01T09:00:00+02:00[Europe/Berlin]"}
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time is fourteen hours ahead."""
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+def test_the_zone_of_the_machine_has_no_say_in_what_is_printed() -> None:
+    at = datetime(2026, 7, 24, tzinfo=UTC)
+    assert (format_short(at), format_instant(at)) == ("2026-07-24", "2026-07-24T00:00:00Z")
+    assert format_short(at.astimezone(timezone(timedelta(hours=2)))) == "2026-07-24"
+    assert format_short(datetime(2026, 7, 24, 10, tzinfo=UTC)) == "2026-07-24T10:00:00Z"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from databases import dump, query, set_clock
-from supersede import NO_END, NO_START, FactStore, InvalidInput, InvalidPeriod, Period
+from supersede import NO_END, NO_START, FactStore, InvalidInput, InvalidInstant, InvalidPeriod, Period
 from supersede.periods import check_period, event_bound, format_instant
 
 MICROSECOND = timedelta(microseconds=1)
@@ -391,3 +391,45 @@ def test_a_claim_without_a_date_has_that_of_its_document_not_todays(store: FactS
     assert late[0].valid == (Period(at("2017-03-01"), None),)
     assert store.get("c").asserted == at("2017-03-01")
     assert claims(store, as_of="2018-06-01") == [], "it was not known then"
+
+
+START, END = datetime(2026, 3, 12, tzinfo=UTC), datetime(2026, 6, 30, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("period", "printed"),
+    [
+        (Period(START, END), "2026-03-12 – 2026-06-30T12:00:00Z"),
+        (Period(START, None), "2026-03-12 –"),
+        (Period(None, END), "? – 2026-06-30T12:00:00Z"),
+        (Period(None, None), "? –"),
+    ],
+)
+def test_a_period_is_printed_with_its_open_ends(period: Period, printed: str) -> None:
+    assert str(period) == printed
+
+
+def test_an_instant_at_an_end_of_a_period() -> None:
+    moment = timedelta(microseconds=1)
+    assert START in Period(START, END)
+    assert END - moment in Period(START, END)
+    assert END not in Period(START, END)
+    assert START - moment not in Period(START, END)
+    assert START in Period(None, None)
+    assert "2026-04-01" not in Period(START, END)
+
+
+def test_what_is_wrong_with_a_bound_is_said_by_its_name() -> None:
+    with pytest.raises(InvalidInstant, match=r"^valid_to: 'soon' is not an instant"):
+        event_bound("soon", NO_END, "valid_to")
+    with pytest.raises(InvalidPeriod, match=r"^valid_to takes an instant or NO_END$"):
+        event_bound(NO_START, NO_END, "valid_to")
+
+
+def test_a_period_that_would_be_empty_is_named_with_both_ends() -> None:
+    with pytest.raises(InvalidPeriod) as failure:
+        check_period("2026-03-12T00:00:00Z", "2026-03-12T00:00:00Z")
+    assert failure.value.message == (
+        "the period would be empty: it starts at 2026-03-12T00:00:00Z and ends at 2026-03-12T00:00:00Z; "
+        "its end must lie after its start"
+    )

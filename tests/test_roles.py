@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
 from databases import dump, execute, query
-from supersede import FactStore, InvalidInput, OutOfOrder, PrivilegeMissing
+from supersede import Erased, FactStore, InvalidInput, OutOfOrder, PrivilegeMissing
 from supersede.models import Recorded
 from supersede.settings import normalise_url
 
@@ -23,6 +23,7 @@ VERBS = {
     '"end"(jsonb,text,text)',
     "retract(jsonb,text,text)",
     "reinstate(jsonb,text,text)",
+    "undo(jsonb,text,text)",
     "cite(jsonb,text,text)",
     "declare_predicate(jsonb,text,text)",
     "fill_embeddings(text,smallint,uuid[],halfvec[],boolean[],text)",
@@ -33,6 +34,7 @@ REPLAY = {
     "import_operations(text,jsonb[])",
     "end_import(jsonb)",
 }
+ERASE = {"erase(jsonb,text,text)", "lift_erasure(jsonb,text,text)"}
 
 AsRole = Callable[..., str]
 EVENT = {"op": "remember", "recorded_at": "2020-01-01", "claim": "an old fact", "ref": "old"}
@@ -249,7 +251,7 @@ def test_each_role_executes_the_functions_meant_for_it(database: str) -> None:
     readers = allowed["supersede_reader"]
     assert allowed["supersede_analyst"] == readers
     assert allowed["supersede_writer"] - readers == VERBS
-    assert allowed["supersede_importer"] - readers == VERBS | REPLAY
+    assert allowed["supersede_importer"] - readers == VERBS | REPLAY | ERASE
     writes = query(
         database,
         "select p.oid::regprocedure::text from pg_proc p where p.pronamespace = 'supersede'::regnamespace "
@@ -323,3 +325,29 @@ def test_init_as_a_writer_is_refused_in_a_sentence(as_role: AsRole, database: st
     with pytest.raises(PrivilegeMissing):
         FactStore.init(as_role("supersede_writer"))
     assert dump(database) == before
+
+
+def test_only_an_importer_erases(database: str, as_role: AsRole) -> None:
+    """Destruction is not for an agent that writes."""
+    for role in ("supersede_reader", "supersede_analyst", "supersede_writer"):
+        with FactStore.open(as_role(role)) as store, pytest.raises(PrivilegeMissing, match="erase"):
+            store.erase("port", note="asked for by law")
+    with FactStore.open(as_role("supersede_importer")) as store:
+        done = store.erase("port", note="asked for by law")
+        with pytest.raises(Erased):
+            store.remember("The port is 5432")
+    ((recorded,),) = query(database, "select stamp from supersede.fact")
+    for role in ("supersede_writer", "supersede_reader"):
+        with FactStore.open(as_role(role)) as store:
+            assert store.facts(known_at=recorded).withheld.erased == 1
+            with pytest.raises(PrivilegeMissing, match="lift_erasure"):
+                store.lift_erasure(done, note="consent")
+    with FactStore.open(as_role("supersede_importer")) as store:
+        store.lift_erasure(done, note="consent")
+
+
+def test_a_writer_is_told_what_was_erased(as_role: AsRole, store: FactStore) -> None:
+    """Though it may not read the key."""
+    store.erase("port", note="asked for by law")
+    with FactStore.open(as_role("supersede_writer")) as writer, pytest.raises(Erased):
+        writer.remember("the PORT is 5432")

@@ -21,6 +21,7 @@ def test_without_environment_there_is_a_default_namespace_and_nothing_else():
         "data_dir": None,
         "namespace": "default",
         "actor": None,
+        "run": None,
         "tokenizer": None,
     }
 

@@ -19,6 +19,10 @@ def upgrade() -> None:
     op.execute(
         "create index operation_run_idx on supersede.operation (namespace, run, stamp) where run is not null"
     )
+    op.execute(
+        "create index operation_undo_idx on supersede.operation (namespace, (event ->> 'stamp')) "
+        "where verb = 'undo'"
+    )
     op.execute('alter table supersede.erasure add column value_digest text collate "C"')
     op.execute("create index erasure_value_digest_idx on supersede.erasure (namespace, value_digest)")
     op.execute("""
@@ -43,5 +47,7 @@ def downgrade() -> None:
     op.execute("drop table supersede.secret")
     op.execute("drop index supersede.erasure_value_digest_idx")
     op.execute("alter table supersede.erasure drop column value_digest")
+    op.execute("drop index supersede.operation_undo_idx")
     op.execute("drop index supersede.operation_run_idx")
-    op.execute("alter table supersede.operation drop column run")
+    # Functions live outside the revisions; those whose bodies name the column go with it.
+    op.execute("alter table supersede.operation drop column run cascade")

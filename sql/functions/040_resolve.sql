@@ -4,9 +4,10 @@ language plpgsql stable
 as $$
 declare
     v_fact_id uuid;
+    v_is_erased boolean;
 begin
     if p_fact ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
-        select f.fact_id into v_fact_id from supersede.fact f
+        select f.fact_id, f.claim is null into v_fact_id, v_is_erased from supersede.fact f
         where f.namespace = p_namespace and f.fact_id = p_fact::uuid;
     end if;
     if v_fact_id is null then
@@ -17,6 +18,9 @@ begin
         perform supersede.fail('SU004',
             format('no fact in namespace %L has the id or ref %L', p_namespace, p_fact),
             jsonb_build_object('fact', p_fact, 'namespace', p_namespace));
+    end if;
+    if v_is_erased then
+        perform supersede.refuse_erased(p_namespace, v_fact_id);
     end if;
     return v_fact_id;
 end

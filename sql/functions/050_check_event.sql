@@ -11,7 +11,7 @@ declare
     v_value jsonb;
     v_type text;
 begin
-    v_known := array['op', 'recorded_at', 'handle', 'note', 'based_on'] || case v_verb
+    v_known := array['op', 'recorded_at', 'handle', 'note', 'run', 'based_on'] || case v_verb
         when 'remember' then v_content
         when 'supersede' then v_content || array['old', 'by', 'reason', 'if_not_current']
         when 'amend' then v_content || array['old', 'by']
@@ -19,6 +19,9 @@ begin
         when 'retract' then array['ref', 'give_back']
         when 'reinstate' then array['ref', 'valid_from', 'valid_to']
         when 'cite' then array['ref', 'sources', 'asserted']
+        when 'undo' then array['stamp', 'selection']
+        when 'erase' then array['ref']
+        when 'lift_erasure' then array['ref']
         when 'declare_predicate' then array['name', 'cardinality']
     end;
     if v_known is null then
@@ -54,6 +57,7 @@ begin
     end if;
     perform supersede.check_size(p_event, 'ref', 1000);
     perform supersede.check_size(p_event, 'handle', 1000);
+    perform supersede.check_size(p_event, 'run', 1000);
     perform supersede.check_size(p_event, 'kind', 255);
     perform supersede.check_size(p_event, 'subject', 1000);
     perform supersede.check_size(p_event, 'predicate', 1000);

@@ -14,10 +14,18 @@ begin
       and (o.verb = p_verb or (p_handle_said and o.event ? 'handle'))
     order by (o.verb = p_verb) desc
     limit 1;
-    if not found then
+    if not found and exists (select from supersede.erasure e where e.namespace = p_namespace) then
+        -- A handle that nobody said is a hash, which got the key when a fact in its operation was erased.
+        select o.verb, o.digest, o.result, o.stamp into v_earlier
+        from supersede.operation o
+        where o.namespace = p_namespace and o.verb = p_verb
+          and o.handle = supersede.keyed_digest('handle', p_handle);
+    end if;
+    if v_earlier.verb is null then
         return null;
     end if;
-    if v_earlier.verb <> p_verb or v_earlier.digest <> p_digest then
+    if v_earlier.verb <> p_verb
+       or v_earlier.digest not in (p_digest, supersede.keyed_digest('event', p_digest)) then
         perform supersede.fail('SU007', format(
             '%s %L already stands for another call: %s, recorded at %s; repeat that call exactly, '
             'use another one, or supersede the fact', case when p_handle_said then 'handle' else 'ref' end,

@@ -25,6 +25,7 @@ begin
     v_fact.predicate_key := supersede.fold(v_fact.predicate);
     v_fact.object_key := supersede.fold(v_fact.object);
     v_fact.value_key := supersede.hash_key(supersede.fold(coalesce(v_fact.object, v_fact.claim)));
+    perform supersede.refuse_recurrence(v_fact);
     return v_fact;
 end
 $$;

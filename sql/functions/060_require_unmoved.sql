@@ -13,6 +13,12 @@ begin
     if v_seen is null then
         return;
     end if;
+    if v_seen > (select n.head from supersede.namespace n where n.namespace = p_namespace) then
+        perform supersede.fail('SU015', format(
+            'what this was based on was known up to %s; this server holds namespace %L only up to a time '
+            'before: ask again and decide again', supersede.iso(v_seen), p_namespace),
+            jsonb_build_object('namespace', p_namespace));
+    end if;
     if p_slot is not null then
         select v_facts || array_agg(f.fact_id) into v_facts
         from supersede.fact f
@@ -23,6 +29,11 @@ begin
     from supersede.fact_version v
     where v.namespace = p_namespace and v.fact_id = any (v_facts)
       and (lower(v.tx_time) > v_seen or upper(v.tx_time) > v_seen);
+    if v_moved is null and p_slot is not null then
+        -- Which slot an erased fact held is destroyed with it: it may have been this one.
+        select array_agg(e.fact_id::text) into v_moved
+        from supersede.erasure e where e.namespace = p_namespace and e.stamp > v_seen;
+    end if;
     if v_moved is not null then
         perform supersede.fail('SU009', format(
             'what this was based on (as of %s) has moved since: %s; ask again and decide again',

@@ -1,6 +1,7 @@
 -- What a fact took and still holds, given back to its olds when it is retracted. Not where another fact
--- that supersedes the old one stands, where the slot is held, or where the old one was ended since; nothing
--- to one that was retracted since. p_held is what the retracted fact held until now.
+-- that supersedes the old one stands, where the slot is held, where the old one was ended since, or where it
+-- held it by an operation that was undone; nothing to one that was retracted since. p_held is what the
+-- retracted fact held until now.
 create or replace function supersede.give_back(
     p_namespace text, p_fact_id uuid, p_held tstzmultirange, p_stamp timestamptz)
 returns jsonb
@@ -33,8 +34,9 @@ begin
             - supersede.held(p_namespace, v_old.fact_id)
             - supersede.held_by_successors(p_namespace, v_old.fact_id, p_fact_id)
             - supersede.ended_since(p_namespace, v_old.fact_id, v_edge.stamp)
+            - supersede.withdrawn_before(p_namespace, v_old.fact_id, v_edge.stamp, null)
             - coalesce((supersede.slot_held(p_namespace, v_slot, array[p_fact_id])).region, '{}');
-        continue when isempty(v_region)
+        continue when isempty(v_region) or v_old.claim is null
             or supersede.retracted_since(p_namespace, v_old.fact_id, v_edge.stamp);
         foreach v_part in array (select array_agg(r) from unnest(v_region) as r) loop
             perform supersede.insert_version(p_namespace, v_old.fact_id, v_part, v_slot, p_stamp);

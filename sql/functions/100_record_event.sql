@@ -8,7 +8,8 @@ as $$
 declare
     v_event jsonb := supersede.object_of(p_event);
     v_verb text := v_event ->> 'op';
-    v_digest text := supersede.digest(v_event - 'handle' - 'recorded_at' - 'based_on');
+    v_digest text := supersede.digest(
+        v_event - 'handle' - 'recorded_at' - 'based_on' - 'run');
     v_handle text := v_event ->> 'handle';
     v_recorded_at timestamptz := supersede.instant(v_event ->> 'recorded_at', 'recorded_at');
     v_namespace record;
@@ -27,7 +28,7 @@ begin
         v_handle := v_event ->> 'ref';
     end if;
     if v_handle is null and p_replay then
-        v_handle := supersede.digest(v_event);
+        v_handle := supersede.digest(v_event - 'run');
     end if;
     v_namespace := supersede.lock_namespace(p_namespace);
     v_result := supersede.repeat_of(
@@ -59,7 +60,10 @@ begin
         when 'end' then supersede.verb_end(p_namespace, v_event, v_stamp, v_now)
         when 'retract' then supersede.verb_retract(p_namespace, v_event, v_stamp)
         when 'reinstate' then supersede.verb_reinstate(p_namespace, v_event, v_stamp)
+        when 'undo' then supersede.verb_undo(p_namespace, v_event, v_stamp)
         when 'cite' then supersede.verb_cite(p_namespace, v_event, v_stamp, v_now)
+        when 'erase' then supersede.verb_erase(p_namespace, v_event, v_stamp)
+        when 'lift_erasure' then supersede.verb_lift_erasure(p_namespace, v_event, v_stamp)
         when 'declare_predicate' then supersede.verb_declare_predicate(p_namespace, v_event, v_stamp)
     end || jsonb_build_object(
         'verb', v_verb, 'namespace', p_namespace, 'stamp', supersede.iso(v_stamp), 'repeated', false)
@@ -68,10 +72,17 @@ begin
                 'namespace; this write was stamped right after that one', supersede.iso(v_clock)))
            else '{}' end;
 
+    if v_verb in ('erase', 'lift_erasure') then
+        -- By its id: the ledger must not keep a name of what it says was destroyed.
+        v_handle := case when v_event ? 'handle' then v_handle
+                         else supersede.keyed_digest('handle', v_handle) end;
+        v_digest := supersede.keyed_digest('event', v_digest);
+        v_event := v_event || jsonb_build_object('ref', v_result -> 'id');
+    end if;
     insert into supersede.operation
-        (namespace, stamp, verb, actor, handle, digest, note, event, result)
+        (namespace, stamp, verb, actor, handle, digest, note, event, result, run)
     values (p_namespace, v_stamp, v_verb, p_actor, v_handle, v_digest, v_event ->> 'note',
-            v_event, v_result);
+            v_event, v_result, v_event ->> 'run');
     update supersede.namespace n
     set head = v_stamp,
         recorded_at = greatest(n.recorded_at, case when p_replay then v_recorded_at else v_stamp end)

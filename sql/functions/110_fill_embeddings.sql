@@ -28,6 +28,9 @@ begin
         insert into supersede.embedding (namespace, fact_id, space_id, vector, truncated, stamp)
         select p_namespace, f.fact_id, p_space, f.vector, f.truncated, v_stamp
         from unnest(p_fact_ids, p_vectors, p_truncated) as f(fact_id, vector, truncated)
+        -- One may have been erased since its claim was read.
+        join supersede.fact known
+          on known.namespace = p_namespace and known.fact_id = f.fact_id and known.claim is not null
         on conflict on constraint embedding_pkey do nothing
         returning fact_id)
     select array_agg(fact_id) into v_filled from filled;

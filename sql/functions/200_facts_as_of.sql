@@ -27,7 +27,8 @@ begin atomic
     join supersede.fact_version v
       on v.namespace = k.namespace
          and supersede.is_current(v.valid_time, v.tx_time, k.valid_at, k.known_at)
-    join supersede.fact f on f.namespace = v.namespace and f.fact_id = v.fact_id;
+    join supersede.fact f
+      on f.namespace = v.namespace and f.fact_id = v.fact_id and f.claim is not null;
 end;
 
 comment on function supersede.facts_as_of(timestamptz, timestamptz, text[]) is

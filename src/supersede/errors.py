@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class SupersedeError(Exception):
-    """The operation failed and changed nothing."""
+    """The operation failed and changed nothing (:class:`OutcomeUnknown` alone cannot tell)."""
 
     sqlstate: ClassVar[str | None] = None
 
@@ -117,6 +117,12 @@ class SlotTaken(SupersedeError):
     sqlstate = "SU017"
 
 
+class Erased(SupersedeError):
+    """The fact's content was destroyed; the same is recorded again only after its erasure is lifted."""
+
+    sqlstate = "SU018"
+
+
 class OutOfSync(SupersedeError):
     """The basis is ahead of this server: it was made where more had been recorded."""
 
@@ -169,6 +175,26 @@ class PrivilegeMissing(SupersedeError):
 
 class ServerUnavailable(SupersedeError):
     """No usable PostgreSQL server answered."""
+
+
+class ServerFull(SupersedeError):
+    """The server has no room left (disk, memory, or a limit of its own); nothing was changed."""
+
+
+class ServerReadOnly(SupersedeError):
+    """This server only reads: it is a replica, or set to read only. Write to the primary."""
+
+
+class TimedOut(SupersedeError):
+    """A time limit of the server ended the call; nothing was changed, and it may be repeated."""
+
+
+class OutcomeUnknown(SupersedeError):
+    """The connection was lost while the write was being committed: it was recorded in full, or not at all.
+
+    The one error after which something may have changed. The same call with the same handle finds its own
+    write, if it is there, and records it otherwise; so does one with a ref.
+    """
 
 
 class ServerUnsupported(ServerUnavailable):

@@ -39,12 +39,14 @@ class Call(TypedDict, total=False):
     """What every verb takes; all of it optional.
 
     ``handle``: the same call with the same handle is recorded once. ``note``: why, for the ledger.
+    ``run``: the run of a program that the call belongs to, which can be undone as a whole.
     ``based_on``: the answer, or its basis, that the decision to write came from; where what the call
     acts on (its facts, its slot) has moved since, it is refused with ``Conflict``.
     """
 
     handle: str | None
     note: str | None
+    run: str | None
     based_on: BasedOn | None
 
 
@@ -121,6 +123,20 @@ def actor(said: str | None, otherwise: str | None) -> str | None:
     return None if chosen is None else text(chosen, "actor")
 
 
+def run(said: str | None, otherwise: str | None) -> str | None:
+    """The run that writes belong to, for the ledger.
+
+    :raises InvalidInput: for what is no text.
+    """
+    chosen = otherwise if said is None else said
+    return None if chosen is None else text(chosen, "run")
+
+
+def in_run(event: Mapping[str, Any], run: str | None) -> Mapping[str, Any]:
+    """An event with the run that it belongs to, unless it names another."""
+    return event if run is None or "run" in event else {**event, "run": run}
+
+
 def instant(value: InstantLike, what: str) -> str:
     """An instant as an event holds it."""
     return format_instant(parse_instant(value, what))
@@ -186,7 +202,7 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
             continue
         if key in {"valid_from", "valid_to"}:
             event[key] = event_bound(value, NO_START if key == "valid_from" else NO_END, key)
-        elif key in {"asserted", "when", "until"}:
+        elif key in {"asserted", "when", "until", "since", "stamp"}:
             event[key] = instant(value, key)
         elif key == "sources":
             event |= {key: found} if (found := _sources(value)) else {}
@@ -213,7 +229,7 @@ def said(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - any argument of 
         else:
             event[key] = text(value, key)
     check_period(event.get("valid_from"), event.get("valid_to"))
-    check_period(event.get("when"), event.get("until"))
+    check_period(event.get("when") or event.get("since"), event.get("until"))
     return event
 
 

@@ -32,8 +32,10 @@ def get(connection: sa.Connection, namespace: str, wanted: str) -> Fact:
     """One fact as it is believed now; ``valid`` is None where no period of it holds now.
 
     :raises FactNotFound: if there is none of this name.
+    :raises Erased: if its content was destroyed.
     """
     key = facts.resolve(connection, namespace, wanted)
+    facts.refuse_erased(connection, key)
     scope, at = present(connection, namespace)
     return facts.load(connection, scope, [key], valid_at=at, space_id=None)[key]
 
@@ -72,6 +74,7 @@ def history(connection: sa.Connection, namespace: str, wanted: str) -> History:
 
     return History(
         fact=fact,
+        erased=facts.erased_at(connection, key),
         versions=tuple(
             Version(
                 valid=Period(row[0].lower, row[0].upper),
@@ -115,7 +118,7 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
             LineageFact(
                 id=str(row.fact_id),
                 ref=loaded[namespace, row.fact_id].ref,
-                claim=loaded[namespace, row.fact_id].claim,
+                claim=loaded[namespace, row.fact_id].claim or None,
                 reason=row.reason,
                 depth=row.depth,
                 next_to=Related(id=str(row.next_to), ref=loaded[namespace, row.next_to].ref),
@@ -125,6 +128,7 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
 
     return Lineage(
         fact=facts.load(connection, scope, [key], valid_at=at, space_id=None)[key],
+        erased=facts.erased_at(connection, key),
         ancestors=walk(down=False),
         descendants=walk(down=True),
     )

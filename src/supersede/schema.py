@@ -171,6 +171,12 @@ operation = sa.Table(
     sa.Column("run", KEY),
     sa.Index("operation_run_idx", "namespace", "run", "stamp", postgresql_where=sa.text("run is not null")),
     sa.Index(
+        "operation_undo_idx",
+        "namespace",
+        sa.text("(event ->> 'stamp')"),
+        postgresql_where=sa.text("verb = 'undo'"),
+    ),
+    sa.Index(
         "operation_handle_key",
         "namespace",
         "handle",

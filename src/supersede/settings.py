@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     """The environment's ``SUPERSEDE_*`` variables; an empty one counts as unset.
 
     ``url``: the server; unset means the embedded one. ``data_dir``: where the embedded server keeps
-    its data. ``namespace`` and ``actor``: what a store uses when it is not told. ``tokenizer``: the
+    its data. ``namespace``, ``actor`` and ``run``: what a store uses when it is not told. ``tokenizer``: the
     ``tokenizer.json`` of the light embedder, where it is not to be looked for.
     """
 
@@ -56,6 +56,7 @@ class Settings(BaseSettings):
     data_dir: Path | None = None
     namespace: str = Field(default="default", min_length=1)
     actor: str | None = None
+    run: str | None = None
     tokenizer: Path | None = None
 
 

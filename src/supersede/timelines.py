@@ -25,11 +25,15 @@ class Evidence(Frozen):
 
 
 class History(Frozen):
-    """Everything the store has held about one fact, oldest first."""
+    """Everything the store has held about one fact, oldest first.
+
+    ``erased``: when its content was destroyed; what is left is its shape, and its claim is empty.
+    """
 
     fact: Fact
     versions: tuple[Version, ...]
     evidence: tuple[Evidence, ...]
+    erased: Instant | None = None
     supersedes: tuple[HistoryEdge, ...] = ()
     superseded_by: tuple[HistoryEdge, ...] = ()
     amends: tuple[HistoryEdge, ...] = ()
@@ -44,7 +48,7 @@ class HistoryEdge(Edge):
 
 
 class LineageFact(Edge):
-    """A fact up or down the chain: ``depth`` edges away, next to ``next_to``."""
+    """A fact up or down the chain: ``depth`` edges away, next to ``next_to``; an erased one has no claim."""
 
     claim: str | None = None
     depth: int
@@ -55,10 +59,12 @@ class Lineage(Frozen):
     """Where a fact came from and what came of it, over supersedes edges.
 
     ``ancestors`` are what it superseded, directly (depth 1) and through others; ``descendants`` what
-    superseded it. Amendments are listed apart: they take nothing.
+    superseded it. Amendments are listed apart: they take nothing. ``erased``: when the content of the fact
+    itself was destroyed.
     """
 
     fact: Fact
+    erased: Instant | None = None
     ancestors: tuple[LineageFact, ...] = ()
     descendants: tuple[LineageFact, ...] = ()
 
@@ -74,7 +80,10 @@ class Lineage(Frozen):
 
 
 class Change(Related):
-    """How belief in one fact differs between two instants: validity it gained, validity it lost."""
+    """How belief in one fact differs between two instants: validity it gained, validity it lost.
+
+    ``claim`` is None where the fact was erased.
+    """
 
     claim: str | None = None
     gained: tuple[Period, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Unpack
@@ -18,13 +18,15 @@ from supersede.events import BasedOn, Call, Content, FactLike, Source
 from supersede.logs import get_logger
 from supersede.models import Cardinality, Reason, Recorded
 from supersede.periods import InstantLike, Unbounded
+from supersede.undoing import Undo, Work
+from supersede.undone import Undoing
 
 _log = get_logger(__name__)
 
 IfNotCurrent = Literal["refuse", "link"]
 
 
-class Verbs(ABC):
+class Verbs(Undo):
     """What can be written, whoever runs it; see :class:`supersede.events.Call` for what all verbs take."""
 
     namespace: str
@@ -142,14 +144,36 @@ class Verbs(ABC):
         """
         return self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
 
+    def erase(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Destroy a fact's content for good; its id, periods, edges and stamps stay, and are counted.
+
+        The result holds a ``certificate``. Until ``lift_erasure`` the same claim, or the same subject,
+        predicate and object, is recorded by nobody. Needs the importer's privilege.
+
+        :param note: why; it is kept, so it must not repeat what the fact said.
+        :raises Erased: if it was erased before.
+        """
+        return self._call("erase", fact=fact, note=note, handle=handle)
+
+    def lift_erasure(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
+        """Let what an erased fact said be recorded anew, as another fact; its content does not come back.
+
+        Needs the importer's privilege.
+
+        :param fact: the erased one, by its id.
+        :param note: why; it is kept.
+        :raises InvalidInput: if it is not erased, or its erasure was lifted already.
+        """
+        return self._call("lift_erasure", fact=fact, note=note, handle=handle)
+
     def declare_predicate(
-        self, name: str, *, cardinality: Cardinality, handle: str | None = None
+        self, name: str, *, cardinality: Cardinality, handle: str | None = None, run: str | None = None
     ) -> Recorded:
         """Declare whether a predicate holds ``one`` value at any instant, or ``many``.
 
         :raises SlotOverlap: if values of it overlap, with the list.
         """
-        return self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle)
+        return self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle, run=run)
 
 
 class Transaction(Verbs):
@@ -162,10 +186,16 @@ class Transaction(Verbs):
         self._connection = connection
         self._made = Made(writer)
         self.namespace = writer.namespace
+        self.actor = writer.actor
+        self.run = writer.run
 
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         with db.translated_errors():
             return self._made.write(self._connection, verb, event)
+
+    def _undo(self, work: Work) -> Undoing:
+        with db.translated_errors(), self._connection.begin_nested():
+            return work(self._connection)
 
     def vectors(self) -> list[tuple[UUID, str, bool]]:
         """Vectors of the facts that were made, to be stored once the block is over."""
@@ -192,7 +222,11 @@ class Made:
         """Run a verb behind a savepoint."""
         with connection.begin_nested():
             done = facts.write(
-                connection, verb, event, namespace=self._writer.namespace, actor=self._writer.actor
+                connection,
+                verb,
+                events.in_run(event, self._writer.run),
+                namespace=self._writer.namespace,
+                actor=self._writer.actor,
             )
         if done.created and not done.repeated and done.id is not None:
             self._claims.append((UUID(done.id), event["claim"]))

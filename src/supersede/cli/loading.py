@@ -22,10 +22,11 @@ from supersede.cli.ending import Misused
 from supersede.cli.ledgers import import_ledger
 from supersede.cli.progress import counting
 from supersede.cli.session import Session
-from supersede.errors import InvalidInput, SupersedeError
+from supersede.errors import EmbedderUnavailable, InvalidInput, SupersedeError
 
 if TYPE_CHECKING:
     from supersede.models import Recorded
+    from supersede.ports import Embedder
     from supersede.store import FactStore
 
 
@@ -92,8 +93,21 @@ def import_events(
 
 
 @command(app, "embed", panel="Write")
-def embed(session: Session) -> None:
+def embed(
+    session: Session,
+    move_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Compute the vectors of all facts in all namespaces with this model, then make it the "
+            "active one; for the owner. Run it again after a failure: it goes on.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Compute the vectors that facts lack, such as those recorded before a model was installed."""
+    from supersede.cli import printing
+
     done = 0
     with session.open() as store, counting("embedding", unit="facts") as show:
 
@@ -102,10 +116,29 @@ def embed(session: Session) -> None:
             done += count
             show(done)
 
-        filled = store.fill_embeddings(progress=advance)
-    from supersede.cli import printing
+        if move_to is not None:
+            moved = store.move_embeddings(_embedder(move_to), progress=advance)
+        else:
+            filled = store.fill_embeddings(progress=advance)
+    if move_to is not None:
+        printing.as_json(moved.model_dump(mode="json")) if session.json else printing.moved(moved)
+    else:
+        printing.as_json({"embedded": filled}) if session.json else printing.embedded(filled)
 
-    printing.as_json({"embedded": filled}) if session.json else printing.embedded(filled)
+
+def _embedder(name: str) -> Embedder:
+    """The embedder of a model that can be had by its name.
+
+    :raises EmbedderUnavailable: if it is none of ours, or its packages are not installed.
+    """
+    from supersede import adapters
+
+    if name != adapters.LIGHT_MODEL:
+        raise EmbedderUnavailable(
+            f"no model {name!r} comes with this program, only {adapters.LIGHT_MODEL!r}; for any other, call "
+            "FactStore.move_embeddings(embedder) in Python"
+        )
+    return adapters.load(name)
 
 
 @contextmanager

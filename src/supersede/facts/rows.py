@@ -41,11 +41,12 @@ class Head(NamedTuple):
 
 
 class KnownRow(NamedTuple):
-    """One fact that was known, whether it is current, and its trust."""
+    """One fact that was known, whether it is current, its trust, and whether it was erased since."""
 
     key: Key
     current: bool
     trust: Trust
+    erased: bool
 
 
 class RankedRow(NamedTuple):

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from supersede import queries
 from supersede.facts.rows import NO_VECTOR, Space, Vector
 from supersede.models import Recorded
+from supersede.undone import Undoing
 
 # Verbs whose SQL function takes a vector.
 _MAKES_FACTS = frozenset({"remember", "supersede", "amend"})
@@ -72,6 +73,17 @@ def replay(
         },
     ).scalar_one()
     return recorded(result, truncated=vector.truncated)
+
+
+def undo(
+    connection: sa.Connection, event: Mapping[str, Any], *, namespace: str, actor: str | None
+) -> Undoing:
+    """Undo what an event selects, or say what would be done, and return which."""
+    result = connection.execute(
+        sa.text("select supersede.undo(cast(:event as jsonb), :namespace, :actor)"),
+        {"event": json.dumps(event, ensure_ascii=False), "namespace": namespace, "actor": actor},
+    ).scalar_one()
+    return Undoing.model_validate(result)
 
 
 def recorded(result: Mapping[str, Any], *, truncated: bool = False) -> Recorded:

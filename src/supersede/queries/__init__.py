@@ -17,6 +17,11 @@ from supersede.queries.detail import (
     versions,
     walk,
 )
+from supersede.queries.erasing import (
+    erased_current,
+    erased_since,
+    is_erased,
+)
 from supersede.queries.ledger import (
     KINDS,
     exported,
@@ -32,7 +37,11 @@ from supersede.queries.ranking import (
     unembedded,
 )
 from supersede.queries.registry import (
+    has_seen,
     heads,
+    is_active,
+    namespaces,
+    space_counts,
     state,
     unfilled,
 )
@@ -54,15 +63,22 @@ __all__ = [
     "changes",
     "details",
     "edges",
+    "erased_current",
+    "erased_since",
     "exported",
+    "has_seen",
     "heads",
+    "is_active",
+    "is_erased",
     "known_facts",
     "ledger_rows",
+    "namespaces",
     "ranked",
     "reasons",
     "refs",
     "resolve",
     "sources",
+    "space_counts",
     "state",
     "table",
     "these",
