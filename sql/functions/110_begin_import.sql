@@ -46,14 +46,18 @@ begin
         on conflict on constraint embedding_space_model_key do nothing;
     end loop;
 
-    if v_key is not null then
-        if exists (select from supersede.erasure)
-           and v_key <> (select k.erasure_key from supersede.secret k) then
+    if v_key is not null and v_key <> (select k.erasure_key from supersede.secret k) then
+        -- Who sets the key knows it, and could try out guesses of what is erased later.
+        if not pg_has_role(session_user, current_user, 'member') then
+            perform supersede.fail('42501', 'a ledger that brings the key of its erasures is for the owner '
+                'of this database to import');
+        end if;
+        if exists (select from supersede.erasure) then
             perform supersede.fail('SU031', 'this database has erased facts under a key of its own, and '
                 'cannot take over another; import the ledger into a database without erasures');
         end if;
-        update supersede.secret set erasure_key = v_key where erasure_key <> v_key;
-    elsif (header ->> 'erasures')::integer > 0 and not unguarded_erasures then
+        update supersede.secret set erasure_key = v_key;
+    elsif v_key is null and (header ->> 'erasures')::integer > 0 and not unguarded_erasures then
         perform supersede.fail('SU031', 'facts in this ledger were erased, and without the key of their '
             'digests nothing keeps them from being recorded again; export with with_erasure_key=True, or '
             'accept that with unguarded_erasures=True');

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -15,7 +15,8 @@ from supersede.cli.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from supersede.models import Frozen
+    from supersede.ledger import LedgerSummary
+    from supersede.store import FactStore
 
 
 @command(app, "export", panel="Read")
@@ -40,46 +41,63 @@ def export(
 
     Imported elsewhere, it gives the same answers for every instant. The form is described in docs/export.md.
     """
-    if file is None and parquet is None:
-        raise Misused("give a FILE, or --parquet with a FOLDER")
+    if (file is None) == (parquet is None):
+        raise Misused("give a FILE, or --parquet with a FOLDER; not both")
     namespaces = [session.namespace] if session.namespace else None
     with session.open() as store:
-        if file is not None:
-            with counting("exporting", unit="operations") as show:
-                done = store.export_ledger(
-                    sys.stdout.buffer if file == "-" else file,
-                    namespaces=namespaces,
-                    with_erasure_key=with_erasure_key,
-                    progress=_adding(show),
-                )
-            if file != "-":
-                _say(session, done, f"{file}: ")
-            if done.erasures and not done.erasure_key:
-                print(
-                    f"supersede: the file holds {done.erasures:,} erasures without their key: imported "
-                    "elsewhere, nothing keeps what was erased from being recorded again; "
-                    "give --with-erasure-key to include it",
-                    file=sys.stderr,
-                )
         if parquet is not None:
-            with counting("exporting", unit="rows") as show:
-                rows = store.export_parquet(parquet, namespaces=namespaces, progress=_adding(show))
-            from supersede.cli import printing
-
-            if file == "-":
-                return
-            if session.json:
-                printing.as_json(rows)
-            else:
-                print(f"{parquet}: " + ", ".join(f"{count:,} {table}" for table, count in rows.items()))
+            _export_parquet(session, store, parquet, namespaces)
+        elif file is not None:
+            _export_ledger(session, store, file, namespaces, with_erasure_key=with_erasure_key)
 
 
-def import_ledger(session: Session, file: BinaryIO, source: str, **options: Any) -> None:  # noqa: ANN401
-    """Import a ledger, into the namespaces that it names."""
+def _export_ledger(
+    session: Session, store: FactStore, file: str, namespaces: list[str] | None, *, with_erasure_key: bool
+) -> None:
+    with counting("exporting", unit="operations") as show:
+        done = store.export_ledger(
+            sys.stdout.buffer if file == "-" else file,
+            namespaces=namespaces,
+            with_erasure_key=with_erasure_key,
+            progress=_adding(show),
+        )
+    if file != "-":  # else stdout holds the ledger
+        _say(session, done, f"{file}: ")
+    if done.erasures and not done.erasure_key:
+        print(
+            f"supersede: the file holds {done.erasures:,} erasures without their key: imported elsewhere, "
+            "nothing keeps what was erased from being recorded again; give --with-erasure-key to include it",
+            file=sys.stderr,
+        )
+
+
+def _export_parquet(session: Session, store: FactStore, folder: str, namespaces: list[str] | None) -> None:
+    with counting("exporting", unit="rows") as show:
+        rows = store.export_parquet(folder, namespaces=namespaces, progress=_adding(show))
+    from supersede.cli import printing
+
+    if session.json:
+        printing.as_json(rows)
+    else:
+        print(f"{folder}: " + ", ".join(f"{count:,} {table}" for table, count in rows.items()))
+
+
+def import_ledger(
+    session: Session,
+    store: FactStore,
+    file: BinaryIO,
+    source: str,
+    *,
+    unguarded_erasures: bool,
+) -> None:
+    """Import a ledger, into the namespaces that it names.
+
+    :raises Misused: if a namespace was said.
+    """
     if session.namespace:
         raise Misused(f"{source} is a ledger, which names its own namespaces: leave --namespace out")
-    with session.open() as store, counting(f"importing {source}", unit="operations") as show:
-        done = store.import_ledger(file, progress=_adding(show), **options)
+    with counting(f"importing {source}", unit="operations") as show:
+        done = store.import_ledger(file, unguarded_erasures=unguarded_erasures, progress=_adding(show))
     _say(session, done, f"{source}: ")
 
 
@@ -94,16 +112,18 @@ def _adding(show: Callable[[float], None]) -> Callable[[int], None]:
     return add
 
 
-def _say(session: Session, done: Frozen, start: str) -> None:
+def _say(session: Session, done: LedgerSummary, start: str) -> None:
     from supersede.cli import printing
 
     if session.json:
         printing.as_json(done)
     else:
-        figures = done.model_dump()
-        heads = figures["heads"]
-        print(
-            f"{start}{figures['operations']:,} operation{'' if figures['operations'] == 1 else 's'} on "
-            f"{figures['facts']:,} fact{'' if figures['facts'] == 1 else 's'} in "
-            f"{len(heads):,} namespace{'' if len(heads) == 1 else 's'}"
-        )
+        counts = [
+            f"{count:,} {unit}{'' if count == 1 else 's'}"
+            for count, unit in (
+                (done.operations, "operation"),
+                (done.facts, "fact"),
+                (len(done.heads), "namespace"),
+            )
+        ]
+        print(f"{start}{counts[0]} on {counts[1]} in {counts[2]}")

@@ -75,11 +75,11 @@ def import_events(
     """
     source = "stdin" if file == "-" else file
     counts = {"events": 0, "recorded": 0, "repeated": 0, "unembedded": 0}
-    with _opened(file) as lines:
+    with _opened(file) as lines, session.open() as store:
         if _LEDGER.match(lines.peek(200)):
-            import_ledger(session, lines, source, unguarded_erasures=unguarded_erasures)
+            import_ledger(session, store, lines, source, unguarded_erasures=unguarded_erasures)
             return
-        with session.open() as store, counting(f"replaying {source}", unit="events") as show:
+        with counting(f"replaying {source}", unit="events") as show:
             for batch, before in _batches(lines, source):
                 for result in _replay(store, batch, source, before=before, out_of_order=out_of_order):
                     counts["repeated" if result.repeated else "recorded"] += 1
