@@ -438,7 +438,7 @@ def test_no_changed_value_is_taken_for_a_restatement(kind: str) -> None:
 
 
 def test_the_pairs_written_before_the_rule_was_read() -> None:
-    """No contradiction is merged, by the words alone; restatements are found as often as at the first look."""
+    """No contradiction is merged, by the words alone; restatements are found as at the first look, or more."""
     pairs = measure.load_pairs(measure.HAND_PAIRS, measure.HAND_COSINES)
     contradictions = [p for p in pairs if not p["same"]]
     assert len(contradictions) == 50
