@@ -57,7 +57,7 @@ def _halves(packed: str) -> str:
     return packed
 
 
-RULES = 1
+RULES = 2
 """Raised with every change of how answers are ranked, grouped or worded from the same basis."""
 
 Text = Annotated[str, AfterValidator(_storable)]
