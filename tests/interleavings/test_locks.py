@@ -42,7 +42,7 @@ def test_no_insert_overwrites_what_it_meets() -> None:
 
 def test_a_lineage_ends_where_a_ring_was_planted(database: str, store: FactStore) -> None:
     """No verb makes one; who owns the tables can, and no read may run for ever then."""
-    ids = [str(store.remember(name, ref=name, valid_from="2020-01-01").id) for name in ("a", "b", "c")]
+    ids = [str(store.remember(f"alpha {n}", ref=n, valid_from="2020-01-01").id) for n in ("a", "b", "c")]
     for new, old in ((1, 0), (2, 1), (0, 2)):
         execute(
             database,
@@ -56,4 +56,4 @@ def test_a_lineage_ends_where_a_ring_was_planted(database: str, store: FactStore
     assert {"b", "c"} <= {fact.ref for fact in lineage.ancestors}
     assert {"b", "c"} <= {fact.ref for fact in lineage.descendants}
     assert len(store.facts(explain=True).facts) == 3
-    assert store.ask("a", min_similarity=0.0, explain=True).facts
+    assert store.ask("alpha", min_similarity=0.0, explain=True).facts

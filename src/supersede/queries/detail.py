@@ -216,9 +216,13 @@ def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
         .where(here == fact_id)
         .cte("chain", recursive=True)
     )
+    # No verb closes a ring; where a table was written to directly, this ends all the same: no chain is
+    # longer than there are edges.
+    edge = supersedes.alias()
+    edges = sa.select(sa.func.count()).where(edge.c.namespace == rows.c.namespace).scalar_subquery()
     chain = chain.union(
         sa.select(there, here, supersedes.c.reason, supersedes.c.stamp, chain.c.depth + 1)
         .join(rows, known)
-        .join(chain, here == chain.c.fact_id)
+        .join(chain, sa.and_(here == chain.c.fact_id, chain.c.depth < edges))
     )
     return sa.select(chain).order_by(chain.c.depth, chain.c.stamp.desc(), chain.c.next_to)
