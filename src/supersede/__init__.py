@@ -21,11 +21,15 @@ if TYPE_CHECKING:
         FactNotFound,
         InvalidInput,
         InvalidInstant,
+        InvalidLedger,
         InvalidPeriod,
+        LedgerMismatch,
+        NamespaceExists,
         NamespaceNotFound,
         OutcomeUnknown,
         OutOfOrder,
         OutOfSync,
+        ParquetMissing,
         PrivilegeMissing,
         RefConflict,
         SchemaOutOfDate,
@@ -42,8 +46,10 @@ if TYPE_CHECKING:
         TrustConflict,
         UnsafeIsolation,
     )
+    from supersede.ledger import LedgerSummary
     from supersede.models import Answer, Basis, Certificate, Fact, Recorded, Verification
     from supersede.periods import NO_END, NO_START, Period
+    from supersede.spaces import EmbeddingSpace, Moved
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
     from supersede.undone import Undoing
@@ -55,6 +61,8 @@ _HOMES = {
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
     "models": ["Answer", "Basis", "Certificate", "Fact", "Recorded", "Verification"],
+    "spaces": ["EmbeddingSpace", "Moved"],
+    "ledger": ["LedgerSummary"],
     "timelines": ["Diff", "History", "Lineage"],
     "undone": ["Undoing"],
     "errors": [
@@ -67,11 +75,15 @@ _HOMES = {
         "FactNotFound",
         "InvalidInput",
         "InvalidInstant",
+        "InvalidLedger",
         "InvalidPeriod",
+        "LedgerMismatch",
+        "NamespaceExists",
         "NamespaceNotFound",
         "OutOfOrder",
         "OutOfSync",
         "OutcomeUnknown",
+        "ParquetMissing",
         "PrivilegeMissing",
         "RefConflict",
         "SchemaOutOfDate",
@@ -103,6 +115,7 @@ __all__ = [
     "DimensionMismatch",
     "EmbedderError",
     "EmbedderUnavailable",
+    "EmbeddingSpace",
     "Erased",
     "Fact",
     "FactNotCurrent",
@@ -111,12 +124,18 @@ __all__ = [
     "History",
     "InvalidInput",
     "InvalidInstant",
+    "InvalidLedger",
     "InvalidPeriod",
+    "LedgerMismatch",
+    "LedgerSummary",
     "Lineage",
+    "Moved",
+    "NamespaceExists",
     "NamespaceNotFound",
     "OutOfOrder",
     "OutOfSync",
     "OutcomeUnknown",
+    "ParquetMissing",
     "Period",
     "PrivilegeMissing",
     "Recorded",

@@ -135,6 +135,28 @@ class SpaceGone(SupersedeError, LookupError):
     sqlstate = "SU016"
 
 
+class NamespaceExists(SupersedeError):
+    """A ledger is imported into namespaces that do not exist yet."""
+
+    sqlstate = "SU030"
+
+
+class LedgerMismatch(SupersedeError):
+    """The ledger does not fit this database."""
+
+    sqlstate = "SU031"
+
+
+class InvalidLedger(InvalidInput):
+    """The file is no ledger, or not a whole one; nothing of it was imported."""
+
+    sqlstate = "SU032"
+
+
+class ParquetMissing(SupersedeError):
+    """Parquet files need pyarrow, which is not installed: pip install "supersede[parquet]"."""
+
+
 class EmbedderError(SupersedeError):
     """The embedder returned something that cannot be ranked (zero vector, NaN, wrong shape)."""
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from supersede.periods import When
 from supersede.queries.scope import Scope, Statement, among, current, known
 from supersede.schema import (
     INSTANT,
@@ -26,12 +27,23 @@ from supersede.schema import (
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def details(scope: Scope, ids: Sequence[UUID], *, valid_at: datetime) -> Statement:
-    """The content of facts, with the period that holds ``valid_at`` where they are current."""
+def details(scope: Scope, ids: Sequence[UUID], *, valid_at: When) -> Statement:
+    """The content of facts, with the periods in which they are current, earliest first: none, or one.
+
+    Where ``valid_at`` is a period, all that overlap it.
+    """
     rows = scope.rows()
+    held = sa.func.array(
+        sa.select(fact_version.c.valid_time)
+        .where(current(rows, valid_at))
+        .order_by(fact_version.c.valid_time)
+        .correlate(fact, rows)
+        .scalar_subquery(),
+        type_=pg.ARRAY(pg.TSTZRANGE),
+    )
     return (
-        sa.select(fact, fact_version.c.valid_time)
-        .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
+        sa.select(fact, held.label("held"))
+        .select_from(rows.join(fact, known(rows)))
         .where(among(fact.c.fact_id, ids))
     )
 
