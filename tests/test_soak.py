@@ -9,7 +9,7 @@ import soak
 
 
 def test_what_was_answered_and_acknowledged_survives_random_kills() -> None:
-    plan = soak.Plan(seconds=15, seed=3, writers=2, readers=1, between_kills=2.0, operations=50, answers=5)
+    plan = soak.Plan(seconds=10, seed=3, writers=2, readers=1, between_kills=2.0, operations=50, answers=5)
     report = soak.run(plan)
     print(*report.lines(), sep="\n")
     assert report.problems == []

@@ -46,7 +46,8 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client, server), daemon=True).start()
 
     def _serve(self, client: socket.socket, server: socket.socket) -> None:
-        back = threading.Thread(target=_pass_on, args=(server, client), daemon=True)
+        swallow = threading.Event()
+        back = threading.Thread(target=_pass_on, args=(server, client, swallow), daemon=True)
         try:
             server.sendall(_startup(client))
             back.start()
@@ -55,7 +56,7 @@ class Proxy:
                 if cut is not None and message == b"Q\x00\x00\x00\x0bCOMMIT\x00":
                     self._cut = None
                     self.cuts += 1
-                    client.shutdown(socket.SHUT_RDWR)  # nothing more reaches the client
+                    swallow.set()  # nothing more reaches the client
                     if cut == "after it was carried out":
                         server.sendall(message)
                         server.sendall(b"X\x00\x00\x00\x04")  # goodbye, read only after the commit
@@ -71,11 +72,12 @@ class Proxy:
             server.close()
 
 
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
+def _pass_on(source: socket.socket, target: socket.socket, swallow: threading.Event) -> None:
     with suppress(OSError):
         while data := source.recv(65536):
             with suppress(OSError):  # the target has gone: read on to the end all the same
-                target.sendall(data)
+                if not swallow.is_set():
+                    target.sendall(data)
 
 
 def _exactly(source: socket.socket, count: int) -> bytes:
