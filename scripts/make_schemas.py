@@ -91,17 +91,24 @@ def _brief() -> Schema:
     }
     return {
         "title": "Brief",
-        "description": "An answer in its short form: as_of where both times agree, else both.",
+        "description": (
+            "An answer in its short form: as_of where both times agree, else both; or the period asked about."
+        ),
         "type": "object",
         "properties": {
             **dict.fromkeys(("as_of", "valid_at", "known_at"), _INSTANT),
+            "valid_during": _json(Period),
             "facts": {"type": "array", "items": fact},
             "withheld": withheld,
         },
         "required": ["facts"],
         "oneOf": [
-            {"required": ["as_of"], "properties": {"valid_at": False, "known_at": False}},
-            {"required": ["valid_at", "known_at"], "properties": {"as_of": False}},
+            {
+                "required": ["as_of"],
+                "properties": dict.fromkeys(("valid_at", "valid_during", "known_at"), False),
+            },
+            {"required": ["valid_at", "known_at"], "properties": {"as_of": False, "valid_during": False}},
+            {"required": ["valid_during", "known_at"], "properties": {"as_of": False, "valid_at": False}},
         ],
         "additionalProperties": False,
     }

@@ -11,9 +11,13 @@ declare
         'supersede.fill_embeddings(text, smallint, uuid[], halfvec[], boolean[], text)';
     v_reads text := 'supersede.clock(), supersede.fold(text), supersede.instant(text, text), '
         'supersede.fail(text, text, jsonb), supersede.iso(timestamptz), '
+        'supersede.iso_periods(tstzmultirange), '
         'supersede.any_word(regconfig, text), '
         'supersede.facts_as_of(timestamptz, timestamptz, text[]), supersede.facts_on(jsonb), '
-        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz)';
+        'supersede.facts_during(tstzrange, timestamptz, text[]), '
+        'supersede.has_seen(text, timestamptz), '
+        'supersede.is_current(tstzrange, tstzrange, timestamptz, timestamptz), '
+        'supersede.is_current_within(tstzrange, tstzrange, tstzrange, timestamptz)';
     v_role text;
 begin
     revoke all on all routines in schema supersede from public;
@@ -34,7 +38,9 @@ begin
         if v_role = 'supersede_importer' then
             execute format('grant execute on function '
                 'supersede.replay(jsonb, text, text, halfvec, smallint, boolean, text), '
-                'supersede.erase(jsonb, text, text), supersede.lift_erasure(jsonb, text, text) to %I', v_role);
+                'supersede.erase(jsonb, text, text), supersede.lift_erasure(jsonb, text, text), '
+                'supersede.begin_import(jsonb, boolean), supersede.import_operations(text, jsonb[]), '
+                'supersede.end_import(jsonb) to %I', v_role);
         end if;
     end loop;
 end $$;

@@ -572,3 +572,56 @@ def test_ctrl_c_ends_with_one_line(store: FactStore, database: str) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b"supersede: interrupted\n"
     assert process.returncode == 130
+
+
+# --- erase
+
+
+@pytest.fixture
+def told(run: Run, store: FactStore) -> str:
+    """The id of a fact that somebody wants gone."""
+    run("remember", "Ada lives in Oslo", "--ref", "ada")
+    return store.get("ada").id
+
+
+def test_erase_asks_and_prints_the_certificate(run: Run, store: FactStore, told: str) -> None:
+    done = run("erase", "ada", "--note", "case 7", stdin="y\n", COLUMNS="200")
+    assert "Destroy for good: Ada lives in Oslo" in done.stderr
+    printed = lines(done)
+    assert printed[0].startswith(f"erased {told}, which loses from ")
+    assert printed[1] == "certificate"
+    assert f"fact: {told}" in printed
+    assert any(line.startswith("destroyed: ") and "1 refs" in line for line in printed)
+    assert any("scrub" in line for line in printed)
+    assert store.facts().facts == ()
+    shown = run("history", told, COLUMNS="200")
+    assert "erased" in lines(shown)[0]
+    assert "Ada" not in shown.stdout
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "what\n"])
+def test_erase_does_nothing_unless_confirmed(run: Run, store: FactStore, told: str, answer: str) -> None:
+    done = run("erase", "ada", "--note", "case 7", stdin=answer, status=1)
+    assert done.stderr.endswith("supersede: nothing was erased\n")
+    assert store.get("ada").id == told
+
+
+def test_erase_needs_somebody_to_confirm_or_yes(run: Run, store: FactStore, told: str) -> None:
+    done = run("erase", "ada", "--note", "case 7", stdin="", status=2)
+    assert "--yes" in done.stderr
+    assert store.get("ada").id == told
+    found = json.loads(run("erase", "ada", "--note", "case 7", "--yes", "--json").stdout)
+    assert found["certificate"]["fact_id"] == told
+    refused = complaint(run("remember", "ada lives in OSLO", status=1))
+    assert told in refused
+    run("lift-erasure", told, "--note", "consent")
+    assert run("remember", "ada lives in OSLO").exit_code == 0
+
+
+def test_scrub_says_what_it_rewrote(run: Run, store: FactStore, told: str) -> None:
+    run("erase", "ada", "--note", "case 7", "--yes")
+    store.close()
+    found = json.loads(run("db", "scrub", "--json").stdout)
+    assert found["statistics"]
+    assert "fact" in found["tables"]
+    assert lines(run("db", "scrub"))[0].startswith("rewritten: fact, ")

@@ -164,6 +164,8 @@ ASKED: dict[str, Callable[[FactStore], Answer]] = {
     "facts by data": lambda store: store.facts(valid_at="2020-06-01", where={"nested": [1]}),
     "facts of some trust": lambda store: store.facts(min_trust="verbatim", explain=True),
     "a page": lambda store: store.facts(limit=1, after=store.facts().facts[0].id),
+    "during a period": lambda store: store.facts(valid_during=("2018-01-01", "2024-06-01"), explain=True),
+    "during all of time": lambda store: store.facts(valid_during=(None, None)),
     "the first instant": lambda store: store.facts(valid_at="0001-01-01T00:00:00Z"),
     "the last instant": lambda store: store.facts(valid_at="9999-12-31T23:59:59.999999Z"),
     "nothing recorded yet": lambda store: store.ask("retrieval", as_of="2001-01-01"),
@@ -272,6 +274,11 @@ def test_the_brief_form_has_one_point_or_both_times() -> None:
     at = "2026-07-24T00:00:00Z"
     assert BRIEF.is_valid({"as_of": at, "facts": []})
     assert BRIEF.is_valid({"valid_at": at, "known_at": at, "facts": [], "withheld": {"erased": 1}})
+    period = {"valid_during": [at, None], "known_at": at}
+    assert BRIEF.is_valid({**period, "facts": []})
+    assert not BRIEF.is_valid({**period, "valid_at": at, "facts": []})
+    assert not BRIEF.is_valid({"valid_during": [at, None], "facts": []})
+    assert not BRIEF.is_valid({**period, "valid_during": [at], "facts": []})
     for said in ({}, {"valid_at": at}, {"known_at": at}, {"as_of": at, "valid_at": at, "known_at": at}):
         assert not BRIEF.is_valid({**said, "facts": []}), said
     assert not BRIEF.is_valid({"as_of": at, "facts": [], "withheld": {"erased": 0}})

@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
 from databases import dump, execute, query
-from supersede import FactStore, InvalidInput, OutOfOrder, PrivilegeMissing
+from supersede import Erased, FactStore, InvalidInput, OutOfOrder, PrivilegeMissing
 from supersede.models import Recorded
 from supersede.settings import normalise_url
 
@@ -28,7 +28,12 @@ VERBS = {
     "declare_predicate(jsonb,text,text)",
     "fill_embeddings(text,smallint,uuid[],halfvec[],boolean[],text)",
 }
-REPLAY = {"replay(jsonb,text,text,halfvec,smallint,boolean,text)"}
+REPLAY = {
+    "replay(jsonb,text,text,halfvec,smallint,boolean,text)",
+    "begin_import(jsonb,boolean)",
+    "import_operations(text,jsonb[])",
+    "end_import(jsonb)",
+}
 ERASE = {"erase(jsonb,text,text)", "lift_erasure(jsonb,text,text)"}
 
 AsRole = Callable[..., str]
@@ -320,3 +325,29 @@ def test_init_as_a_writer_is_refused_in_a_sentence(as_role: AsRole, database: st
     with pytest.raises(PrivilegeMissing):
         FactStore.init(as_role("supersede_writer"))
     assert dump(database) == before
+
+
+def test_only_an_importer_erases(database: str, as_role: AsRole) -> None:
+    """Destruction is not for an agent that writes."""
+    for role in ("supersede_reader", "supersede_analyst", "supersede_writer"):
+        with FactStore.open(as_role(role)) as store, pytest.raises(PrivilegeMissing, match="erase"):
+            store.erase("port", note="asked for by law")
+    with FactStore.open(as_role("supersede_importer")) as store:
+        done = store.erase("port", note="asked for by law")
+        with pytest.raises(Erased):
+            store.remember("The port is 5432")
+    ((recorded,),) = query(database, "select stamp from supersede.fact")
+    for role in ("supersede_writer", "supersede_reader"):
+        with FactStore.open(as_role(role)) as store:
+            assert store.facts(known_at=recorded).withheld.erased == 1
+            with pytest.raises(PrivilegeMissing, match="lift_erasure"):
+                store.lift_erasure(done, note="consent")
+    with FactStore.open(as_role("supersede_importer")) as store:
+        store.lift_erasure(done, note="consent")
+
+
+def test_a_writer_is_told_what_was_erased(as_role: AsRole, store: FactStore) -> None:
+    """Though it may not read the key."""
+    store.erase("port", note="asked for by law")
+    with FactStore.open(as_role("supersede_writer")) as writer, pytest.raises(Erased):
+        writer.remember("the PORT is 5432")

@@ -13,6 +13,12 @@ begin
     if v_seen is null then
         return;
     end if;
+    if v_seen > (select n.head from supersede.namespace n where n.namespace = p_namespace) then
+        perform supersede.fail('SU015', format(
+            'what this was based on was known up to %s; this server holds namespace %L only up to a time '
+            'before: ask again and decide again', supersede.iso(v_seen), p_namespace),
+            jsonb_build_object('namespace', p_namespace));
+    end if;
     if p_slot is not null then
         select v_facts || array_agg(f.fact_id) into v_facts
         from supersede.fact f

@@ -1,7 +1,7 @@
 -- What a fact held just before a stamp by the grace of operations that stand undone now. Whoever gives back
--- what was taken at that stamp must not bring it back with it. p_by: an undo that does not count.
+-- what was taken at that stamp must not bring it back with it. p_but: an undo that is taken as undone.
 create or replace function supersede.withdrawn_before(
-    p_namespace text, p_fact_id uuid, p_stamp timestamptz, p_by timestamptz)
+    p_namespace text, p_fact_id uuid, p_stamp timestamptz, p_but timestamptz)
 returns tstzmultirange
 language sql stable
 return coalesce((
@@ -11,5 +11,4 @@ return coalesce((
         from supersede.fact_version v
         where v.namespace = p_namespace and v.fact_id = p_fact_id and lower(v.tx_time) < p_stamp) as s
     cross join lateral unnest(supersede.kept(p_namespace, p_fact_id, s.stamp, p_stamp)) as k(period)
-    where supersede.undone_by(p_namespace, s.stamp) is distinct from p_by
-      and supersede.undone_by(p_namespace, s.stamp) is not null), '{}');
+    where supersede.undone_by(p_namespace, s.stamp, p_but) is not null), '{}');

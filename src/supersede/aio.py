@@ -12,150 +12,30 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from supersede import bulk, events, facts, histories, opening, questions, reads
+from supersede import attempts, bulk, events, facts, histories, opening, questions, reads
 from supersede import engine as db
+from supersede.aioverbs import AsyncTransaction, AsyncVerbs
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
-from supersede.events import BasedOn, Call, Content, FactLike, Source
-from supersede.models import Answer, Basis, Cardinality, Fact, Reason, Recorded, Verification
-from supersede.periods import InstantLike, Unbounded
+from supersede.events import FactLike
+from supersede.filling import AsyncEmbeddings
+from supersede.models import Answer, Basis, Fact, Recorded, Verification
+from supersede.periods import InstantLike, PeriodLike
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
-from supersede.undoing import AsyncUndo, Work
+from supersede.transfers import AsyncTransfers
+from supersede.undoing import Work
 from supersede.undone import Undoing
-from supersede.verbs import IfNotCurrent, Made, afterwards
+from supersede.verbs import afterwards
 
 _T = TypeVar("_T")
 
 
-class AsyncVerbs(AsyncUndo):
-    """The write verbs; each is documented in :class:`supersede.verbs.Verbs`."""
-
-    namespace: str
-
-    async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
-        raise NotImplementedError
-
-    async def _call(self, verb: str, based_on: BasedOn | None = None, **arguments: Any) -> Recorded:  # noqa: ANN401
-        return await self._write(verb, events.call(self.namespace, based_on, **arguments))
-
-    async def remember(self, claim: str, **content: Unpack[Content]) -> Recorded:
-        """Record a claim."""
-        return await self._call("remember", claim=claim, **content)
-
-    async def supersede(
-        self,
-        old: FactLike | Iterable[FactLike],
-        claim: str | None = None,
-        *,
-        by: FactLike | None = None,
-        reason: Reason = "change",
-        if_not_current: IfNotCurrent = "refuse",
-        **content: Unpack[Content],
-    ) -> Recorded:
-        """Take validity from one or several facts for a new claim, or for an existing fact."""
-        return await self._call(
-            "supersede",
-            old=old,
-            claim=claim,
-            by=by,
-            reason=reason,
-            if_not_current=if_not_current,
-            **content,
-        )
-
-    async def amend(
-        self,
-        old: FactLike | Iterable[FactLike],
-        claim: str | None = None,
-        *,
-        by: FactLike | None = None,
-        **content: Unpack[Content],
-    ) -> Recorded:
-        """Record a claim that adds to others and takes nothing from them."""
-        return await self._call("amend", old=old, claim=claim, by=by, **content)
-
-    async def end(
-        self,
-        fact: FactLike,
-        *,
-        at: InstantLike | None = None,
-        until: InstantLike | None = None,
-        **call: Unpack[Call],
-    ) -> Recorded:
-        """End a fact's validity without a successor."""
-        return await self._call("end", fact=fact, when=at, until=until, **call)
-
-    async def retract(self, fact: FactLike, *, give_back: bool = False, **call: Unpack[Call]) -> Recorded:
-        """Withdraw belief in a fact."""
-        return await self._call("retract", fact=fact, give_back=give_back, **call)
-
-    async def reinstate(
-        self,
-        fact: FactLike,
-        *,
-        valid_from: InstantLike | Unbounded | None = None,
-        valid_to: InstantLike | Unbounded | None = None,
-        **call: Unpack[Call],
-    ) -> Recorded:
-        """Believe a fact again over a period."""
-        return await self._call("reinstate", fact=fact, valid_from=valid_from, valid_to=valid_to, **call)
-
-    async def cite(
-        self,
-        fact: FactLike,
-        *,
-        sources: Iterable[Source],
-        asserted: InstantLike | None = None,
-        **call: Unpack[Call],
-    ) -> Recorded:
-        """Add sources to a fact."""
-        return await self._call("cite", fact=fact, sources=sources, asserted=asserted, **call)
-
-    async def erase(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
-        """Destroy a fact's content for good; its shape stays."""
-        return await self._call("erase", fact=fact, note=note, handle=handle)
-
-    async def lift_erasure(self, fact: FactLike, *, note: str, handle: str | None = None) -> Recorded:
-        """Let what an erased fact said be recorded anew, as another fact."""
-        return await self._call("lift_erasure", fact=fact, note=note, handle=handle)
-
-    async def declare_predicate(
-        self, name: str, *, cardinality: Cardinality, handle: str | None = None
-    ) -> Recorded:
-        """Declare whether a predicate holds one value at any instant, or many."""
-        return await self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle)
-
-
-class AsyncTransaction(AsyncVerbs):
-    """Verbs inside one transaction; see ``FactStore.transaction``."""
-
-    def __init__(self, connection: AsyncConnection, writer: Writer) -> None:
-        self._connection = connection
-        self._made = Made(writer)
-        self.namespace = writer.namespace
-        self.actor = writer.actor
-        self.run = writer.run
-
-    async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
-        with db.translated_errors():
-            return await self._connection.run_sync(self._made.write, verb, event)
-
-    async def _undo(self, work: Work) -> Undoing:
-        with db.translated_errors():
-            async with self._connection.begin_nested():
-                return await self._connection.run_sync(work)
-
-    async def vectors(self) -> list[Any]:
-        """Vectors of the facts that were made, to be stored once the block is over."""
-        return await asyncio.to_thread(self._made.vectors)
-
-
-class AsyncFactStore(AsyncVerbs):
+class AsyncFactStore(AsyncVerbs, AsyncEmbeddings, AsyncTransfers):
     """A bitemporal fact store for asyncio; see :class:`supersede.store.FactStore` for every method."""
 
     def __init__(
@@ -203,10 +83,18 @@ class AsyncFactStore(AsyncVerbs):
 
     @staticmethod
     async def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+        url: str,
+        *,
+        embedder: Embedder | None = None,
+        text_search: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> tuple[str, ...]:
         """Prepare a database."""
-        return await asyncio.to_thread(opening.init, url, embedder=embedder, text_search=text_search)
+        thresholds = {"min_similarity": min_similarity, "near_duplicate": near_duplicate}
+        return await asyncio.to_thread(
+            opening.init, url, embedder=embedder, text_search=text_search, **thresholds
+        )
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -221,15 +109,17 @@ class AsyncFactStore(AsyncVerbs):
     async def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         event = events.in_run(event, self.run)
         (vector,) = await asyncio.to_thread(self._embedding.carry, [event.get("claim")])
-        return await db.write_async(
+        done = await attempts.write_async(
             self._engine,
             lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
             ),
         )
+        self._embedding.warn_of_elsewhere([vector], [done])
+        return done
 
     async def _undo(self, work: Work) -> Undoing:
-        return await db.write_async(self._engine, work)
+        return await attempts.write_async(self._engine, work)
 
     @asynccontextmanager
     async def transaction(
@@ -237,19 +127,18 @@ class AsyncFactStore(AsyncVerbs):
     ) -> AsyncIterator[AsyncTransaction]:
         """Several verbs as one: all are recorded when the block ends, or none where it raises."""
         writer = self._writer._replace(actor=events.actor(actor, self.actor), run=events.run(run, self.run))
-        with db.translated_errors():
-            async with self._engine.begin() as connection:
-                transaction = AsyncTransaction(connection, writer)
-                yield transaction
+        async with db.writing_async(self._engine) as connection:
+            transaction = AsyncTransaction(connection, writer)
+            yield transaction
         with afterwards():
             rows = await transaction.vectors()
-            await db.write_async(self._engine, lambda c: bulk.fill(c, self._writer, rows))
+            await attempts.write_async(self._engine, lambda c: bulk.fill_made(c, self._writer, rows))
 
     async def _run(self, job: bulk.Job, items: Iterable[Any], progress: Progress | None) -> list[Recorded]:
         results: list[Recorded] = []
         for batch in bulk.batches(items):
             prepared = await asyncio.to_thread(job.prepare, batch, len(results))
-            done = await db.write_async(
+            done = await attempts.write_async(
                 self._engine,
                 lambda connection, prepared=prepared: job.apply(connection, prepared),  # type: ignore[misc]
             )
@@ -273,25 +162,6 @@ class AsyncFactStore(AsyncVerbs):
     ) -> list[Recorded]:
         """Record a history with its own recording times, in transactions of 1,000."""
         return await self._run(bulk.Replay(self._writer, out_of_order), history, progress)
-
-    async def fill_embeddings(self, *, progress: Progress | None = None) -> int:
-        """Compute the vectors that this namespace's facts lack."""
-        filled, after = 0, None
-        while True:
-            missing = await db.read_async(
-                self._engine,
-                lambda connection, after=after: bulk.missing(connection, self._writer, after),  # type: ignore[misc]
-            )
-            if missing is None:
-                return filled
-            rows = await asyncio.to_thread(self._embedding.rows, missing.claims)
-            filled += await db.write_async(
-                self._engine,
-                lambda connection, rows=rows: bulk.fill(connection, self._writer, rows),  # type: ignore[misc]
-            )
-            after = missing.after
-            if progress is not None:
-                progress(len(missing.claims))
 
     async def ask(
         self,
@@ -342,6 +212,7 @@ class AsyncFactStore(AsyncVerbs):
         *,
         as_of: InstantLike | None = None,
         valid_at: InstantLike | None = None,
+        valid_during: PeriodLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         limit: int = 1_000,
@@ -351,28 +222,18 @@ class AsyncFactStore(AsyncVerbs):
         **which: Unpack[Which],
     ) -> Answer:
         """Every fact believed at a point, unranked."""
+        point = as_of, valid_at, known_at, valid_during
         if basis is not None:
-            return await self._ask_again(
-                questions.again(
-                    basis,
-                    "facts",
-                    as_of,
-                    valid_at,
-                    known_at,
-                    namespaces,
-                    after,
-                    explain,
-                    limit != 1_000,
-                    which or None,
-                )
-            )
+            said = *point, namespaces, after, explain, limit != 1_000, which or None
+            return await self._ask_again(questions.again(basis, "facts", *said))
         asked = questions.facts(
             which=questions.which(which),
+            valid_during=valid_during,
             limit=limit,
             after=after,
             explain=explain,
         )
-        return await self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+        return await self._answer(asked, questions.point(*point), namespaces)
 
     async def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""

@@ -222,6 +222,13 @@ def notice(
     return " ".join(said) or None
 
 
+def _today(basis: Basis) -> str:
+    if basis.valid_at is None:
+        return "To ask what held in that period as it is known today, leave out known_at"
+    at = format_short(basis.valid_at)
+    return f'To ask what held at {at} as it is known today, pass valid_at="{at}"'
+
+
 def _nothing_recorded(basis: Basis, firsts: Mapping[str, datetime | None]) -> list[str]:
     said = []
     for name, first in firsts.items():
@@ -230,9 +237,7 @@ def _nothing_recorded(basis: Basis, firsts: Mapping[str, datetime | None]) -> li
             said.append(f"Nothing has been recorded in namespace {name!r} yet.")
         else:
             said.append(
-                f"Nothing was recorded in namespace {name!r} before {format_short(first)}. To ask what "
-                f"held at {format_short(basis.valid_at)} as it is known today, pass "
-                f'valid_at="{format_short(basis.valid_at)}"; to bring a history with its own recording '
-                "times, use replay()."
+                f"Nothing was recorded in namespace {name!r} before {format_short(first)}. {_today(basis)}; "
+                "to bring a history with its own recording times, use replay()."
             )
     return said

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from supersede import attempts, events, facts
 from supersede import engine as db
-from supersede import events, facts
 from supersede.embedding import Embedding
 from supersede.errors import InvalidInput, SupersedeError
 from supersede.models import Recorded
@@ -85,6 +85,7 @@ class Remember:
                         vector=vector,
                     )
                 )
+        self.writer.embedding.warn_of_elsewhere(prepared.vectors, done)
         return done
 
 
@@ -122,6 +123,7 @@ class Replay:
                         out_of_order=self.out_of_order,
                     )
                 )
+        self.writer.embedding.warn_of_elsewhere(prepared.vectors, done)
         return done
 
 
@@ -142,8 +144,7 @@ def run(engine: sa.Engine, job: Job, items: Iterable[Any], *, progress: Progress
     results: list[Recorded] = []
     for batch in batches(items):
         prepared = job.prepare(batch, len(results))
-        with db.writing(engine) as connection:
-            done = job.apply(connection, prepared)
+        done = attempts.write(engine, lambda connection, prepared=prepared: job.apply(connection, prepared))  # type: ignore[misc]
         results.extend(done)
         if progress is not None:
             progress(len(done))
@@ -174,13 +175,17 @@ def fill(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, 
     """Store vectors inside the caller's transaction; returns how many were missing."""
     if not rows:
         return 0
+    space = writer.embedding.required_space()
     return facts.fill_embeddings(
-        connection,
-        rows,
-        namespace=writer.namespace,
-        space=writer.embedding.required_space(),
-        actor=writer.actor,
+        connection, rows, namespace=writer.namespace, space=space, actor=writer.actor
     )
+
+
+def fill_made(connection: sa.Connection, writer: Writer, rows: list[tuple[UUID, str, bool]]) -> None:
+    """Store the vectors of facts that a transaction made, and log it if its space is not the active one."""
+    filled = fill(connection, writer, rows)
+    if filled and not facts.is_active(connection, writer.embedding.required_space()):
+        writer.embedding.log_elsewhere(filled)
 
 
 def _plain(event: Mapping[str, Any], position: int) -> dict[str, Any]:

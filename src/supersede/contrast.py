@@ -60,6 +60,8 @@ _POLAR = _words(  # in the base form; _polar_stem finds the others
     "above below over under inside outside left upstream downstream north south east west import "
     "export send receive push pull buy sell"
 )
+# A phrase that begins with one of these may stand before a claim or behind it, and says the same.
+_LEADING = _words("on in at during since until before after if when unless without because while")
 _TURNING = ("un", "in", "im", "ir", "il", "non", "dis", "mis", "de")
 _NO_PLURAL = _words("news means always perhaps series goods")
 _UNITS = _spellings(  # as they follow a number
@@ -105,13 +107,22 @@ def contrast(a: str, b: str) -> bool:
     if one.folded == other.folded:
         return False
     names = one.names | other.names
-    if one.hard(names) != other.hard(names):
-        return True
     # What is spoken of, the first word, may be a name whose capital says nothing: not "Roberts".
     whole = names | {claim.tokens[0].word for claim in (one, other) if claim.tokens}
     glue = one.glue & other.glue
     left, right = one.words(whole, glue), other.words(whole, glue)
+    if one.hard(names) != other.hard(names):
+        return one.past != other.past or not (_moved_ahead(left, right) or _moved_ahead(right, left))
     return _replaced(left, right, tense_differs=one.past != other.past)
+
+
+def _moved_ahead(left: list[str], right: list[str]) -> bool:
+    """Whether the right one is the left one with its last phrase in front: "on Mondays it is closed"."""
+    return (
+        len(left) == len(right)
+        and right[0] in _LEADING
+        and any(left[i:] + left[:i] == right for i in range(1, len(left)))
+    )
 
 
 def _replaced(left: list[str], right: list[str], *, tense_differs: bool) -> bool:
@@ -124,7 +135,7 @@ def _replaced(left: list[str], right: list[str], *, tense_differs: bool) -> bool
     if sorted(left) == sorted(right):
         # "Hybrid retrieval" is "retrieval is hybrid". But an exchange around what stays in place
         # turns the claim round ("client calls server"), and further in, order may be the claim.
-        return start > 0 or all(left[i:] + left[:i] != right for i in range(len(left)))
+        return tense_differs or start > 0 or all(left[i:] + left[:i] != right for i in range(len(left)))
     in_place = _places(left, set(right)) & _places(right, set(left))
     return bool(in_place) or _turned(left, right) or _turned(right, left)
 
@@ -178,7 +189,7 @@ def _read(text: str) -> _Claim:
     for raw, inside in _raw_words(text):
         for spelt in _spelt_plainly(raw, after_number=after_number):
             past |= spelt in _PAST
-            word = _PLAIN.get(spelt, spelt)
+            word = _american(_PLAIN.get(spelt, spelt))
             hard = _hard_token(word, raw, inside=inside, after_number=after_number)
             after_number = word[-1].isdigit()
             if hard or word not in _FREE:
@@ -272,6 +283,15 @@ def _hard_token(word: str, raw: str, *, inside: bool, after_number: bool) -> str
     if acronym or not word.isalpha() or (after_number and word in _UNITS):
         return word
     return stem if (stem := _polar_stem(word)) in _POLAR_STEMS else ""
+
+
+# Spelt one way on either side of the ocean: authorisation, colour.
+_BRITISH_ISE = re.compile(r"(?<=[a-z]{3})is(?=(?:e|es|ed|er|ers|ing|ation|ations)$)")
+_BRITISH_OUR = re.compile(r"(?<=[a-z]{3})our(?=(?:s|ed|ing|ful|able|ite|ites)?$)")
+
+
+def _american(word: str) -> str:
+    return _BRITISH_OUR.sub("or", _BRITISH_ISE.sub("iz", word))
 
 
 def _polar_stem(word: str) -> str:  # "disabled" like "disable"

@@ -286,7 +286,8 @@ def _ensure_database(home: Path) -> None:
     if claimed is None:
         return  # gone again: the caller's next question finds out
     with (
-        contextlib.suppress(psycopg.errors.DuplicateDatabase),
+        # A standby makes nothing, and has what its primary has.
+        contextlib.suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.ReadOnlySqlTransaction),
         _connect(claimed, "postgres") as connection,
     ):
         connection.execute(f"create database {DATABASE}")

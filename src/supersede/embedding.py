@@ -12,6 +12,7 @@ from supersede.adapters import vectors
 from supersede.errors import DimensionMismatch, EmbedderError, EmbedderUnavailable, SchemaOutOfDate
 from supersede.facts import NO_VECTOR, Space, Vector
 from supersede.logs import get_logger
+from supersede.models import Recorded
 from supersede.ports import Embedder, WindowedEmbedder
 from supersede.questions import Asked
 
@@ -84,6 +85,23 @@ class Embedding:
             if vector is not None
         }
         return [carried.get(claim or "", NO_VECTOR) for claim in claims]
+
+    def warn_of_elsewhere(self, carried: Sequence[Vector], done: Sequence[Recorded]) -> None:
+        """Log that vectors went to a space that is not the active one (any more), where some did.
+
+        A store keeps the space it was opened with, so that its answers and its writes stay of one kind.
+        """
+        elsewhere = sum(
+            vector.text is not None and result.created and not result.repeated and not result.embedded
+            for vector, result in zip(carried, done, strict=True)
+        )
+        if elsewhere:
+            self.log_elsewhere(elsewhere)
+
+    def log_elsewhere(self, count: int) -> None:
+        """Log how many vectors went to this store's space, which is not the active one."""
+        model = self.space.model if self.space else None
+        _log.warning("vectors_of_an_inactive_space", model=model, facts=count)
 
     def rows(self, missing: Sequence[tuple[UUID, str]]) -> list[tuple[UUID, str, bool]]:
         """Vectors for facts that lack them: id, vector as text, whether the claim exceeds the window.

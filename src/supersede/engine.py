@@ -7,13 +7,14 @@ whatever the role or the database says, answers come out the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from supersede import errors
 from supersede.settings import normalise_url
@@ -47,6 +48,22 @@ _SET_ALL = sa.text(f"select {_SETTINGS}, set_config('search_path', :path, true)"
 
 # All of these mean: somebody else was faster; nothing was changed.
 _CONFLICT_STATES = {"23P01", "40P01", "40001", "55P03"}
+_LOCKED = (
+    "another session has held what this call must lock for longer than lock_timeout; nothing was changed: "
+    "repeat the call, and look in pg_stat_activity for a session that stands 'idle in transaction'"
+)
+# Of the statement or the session: what to change where the limit is too short.
+_TIME_LIMITS = {
+    "57014": "raise the statement_timeout of the role or the database",
+    "25P03": "keep the transaction() block shorter",
+    "25P04": "raise the transaction_timeout of the role or the database",
+}
+_UNKNOWN_STATES = {"08007", "40003"}
+_UNKNOWN = (
+    "the connection was lost while this was being committed: it was recorded in full, or not at all. "
+    "Repeat the same call with the same handle (or ref): it finds its own write, or records it now; "
+    "without either, look first whether it is there"
+)
 _BY_STATE = {
     kind.sqlstate: kind
     for kind in vars(errors).values()
@@ -71,6 +88,14 @@ _OPTIONS: dict[str, Any] = {
     # refused in words.
     "connect_args": {"prepare_threshold": None, "client_encoding": "utf8"},
 }
+# A peer that never answers, or is gone without a word, is noticed; a URL may say otherwise.
+_PATIENCE = {
+    "connect_timeout": "10",
+    "keepalives_idle": "60",
+    "keepalives_interval": "10",
+    "keepalives_count": "6",
+    "tcp_user_timeout": "120000",
+}
 _SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
@@ -79,7 +104,7 @@ def make_engine(url: str | sa.URL) -> sa.Engine:
 
     :raises ServerUnavailable: if the URL cannot be read; the message does not repeat it.
     """
-    engine = sa.create_engine(normalise_url(url) if isinstance(url, str) else url, **_OPTIONS)
+    engine = sa.create_engine(_patient(url), **_OPTIONS)
     _prepare_sessions(engine)
     return engine
 
@@ -89,9 +114,20 @@ def make_async_engine(url: str | sa.URL) -> AsyncEngine:
 
     :raises ServerUnavailable: if the URL cannot be read; the message does not repeat it.
     """
-    engine = create_async_engine(normalise_url(url) if isinstance(url, str) else url, **_OPTIONS)
+    engine = create_async_engine(_patient(url), **_OPTIONS)
     _prepare_sessions(engine.sync_engine)
     return engine
+
+
+def _patient(url: str | sa.URL) -> sa.URL:
+    """The URL with limits to how long the network may be silent, where it says none itself."""
+    said = normalise_url(url) if isinstance(url, str) else url
+    if "service" in said.query or "PGSERVICE" in os.environ:
+        return said  # whose file may hold them
+    limits = dict(_PATIENCE)
+    if "PGCONNECT_TIMEOUT" in os.environ:
+        del limits["connect_timeout"]
+    return said.set(query={**limits, **said.query})
 
 
 def _prepare_sessions(engine: sa.Engine) -> None:
@@ -108,7 +144,14 @@ def _prepare_sessions(engine: sa.Engine) -> None:
             path = known_path[0]
         connection.execute(_SET_ALL, {"path": path})
 
+    def forget_read_only(connection: Any, record: Any) -> None:  # noqa: ANN401 - of the driver
+        # A read leaves "not read only" behind, which would override what the database is set to, and which
+        # a replica refuses with a code that does not say so.
+        if connection is not None and not record.driver_connection.closed:
+            connection.set_read_only(None)
+
     sa.event.listen(engine, "begin", set_session)
+    sa.event.listen(engine, "checkin", forget_read_only)
 
 
 def search_path(connection: sa.Connection) -> tuple[str, bool]:
@@ -141,8 +184,46 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
 @contextmanager
 def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One transaction for a write: READ COMMITTED, committed at the end or not at all."""
-    with translated_errors(), engine.begin() as connection:
+    with translated_errors(), engine.connect() as connection, connection.begin() as transaction:
         yield connection
+        with _committing(connection):
+            transaction.commit()
+
+
+@asynccontextmanager
+async def writing_async(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """As :func:`writing`, over an async connection. Cancelled before the commit, it leaves nothing."""
+    with translated_errors():
+        async with engine.connect() as connection, connection.begin() as transaction:
+            yield connection
+            with _committing(connection.sync_connection):
+                await transaction.commit()
+
+
+@contextmanager
+def _committing(connection: sa.Connection | None) -> Iterator[None]:
+    """Around a commit: where the connection is lost in it, nobody can tell whether it was carried out.
+
+    :raises ServerUnavailable: if the connection had been lost before: nothing was recorded.
+    :raises OutcomeUnknown: if it is lost meanwhile.
+    """
+    if connection is None or connection.invalidated or _is_closed(connection):
+        raise errors.ServerUnavailable("the connection was lost before the commit: nothing was recorded")
+    try:
+        yield
+    except (sa.exc.DBAPIError, psycopg.Error) as error:
+        cause = _driver_error(error)
+        state: str | None = getattr(cause, "sqlstate", None)
+        # Idle for too long is said of the time before the commit arrived.
+        if isinstance(cause, psycopg.OperationalError) and (
+            state is None or state.startswith(("08", "57P", "25P04"))
+        ):
+            raise errors.OutcomeUnknown(_UNKNOWN) from cause
+        raise
+
+
+def _is_closed(connection: sa.Connection) -> bool:
+    return bool(getattr(connection.connection.driver_connection, "closed", False))
 
 
 async def read_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) -> _T:
@@ -159,9 +240,8 @@ async def write_async(engine: AsyncEngine, work: Callable[[sa.Connection], _T]) 
 
     Cancelled at any await before the commit, it leaves nothing.
     """
-    with translated_errors():
-        async with engine.begin() as connection:
-            return await connection.run_sync(work)
+    async with writing_async(engine) as connection:
+        return await connection.run_sync(work)
 
 
 @contextmanager
@@ -169,13 +249,20 @@ def translated_errors() -> Iterator[None]:
     """Driver errors come out as this package's, with the driver's own as the cause."""
     try:
         yield
-    except sa.exc.DBAPIError as error:
-        cause = error.orig if isinstance(error.orig, psycopg.Error) else error
+    except (sa.exc.DBAPIError, psycopg.Error) as error:
+        cause = _driver_error(error)
         raise translate(cause) from cause
-    except psycopg.Error as error:
-        raise translate(error) from error
+    except sa.exc.PendingRollbackError as error:
+        raise errors.ServerUnavailable(
+            "the connection was lost earlier in this transaction: nothing of it was recorded"
+        ) from error
     except sa.exc.TimeoutError as error:
         raise errors.ServerUnavailable("all connections of this store's pool are in use") from error
+
+
+def _driver_error(error: sa.exc.DBAPIError | psycopg.Error) -> BaseException:
+    orig = getattr(error, "orig", None)
+    return orig if isinstance(orig, psycopg.Error) else error
 
 
 def translate(error: BaseException) -> errors.SupersedeError:
@@ -184,18 +271,30 @@ def translate(error: BaseException) -> errors.SupersedeError:
     diagnostic = getattr(error, "diag", None)
     if state is None and isinstance(error, psycopg.DataError):
         return errors.InvalidInput("a value cannot be put into the form that PostgreSQL reads, or read back")
-    if state is None or state.startswith(("08", "28", "3D", "57P", "25P03")):
+    if state in _UNKNOWN_STATES:
+        return errors.OutcomeUnknown(_UNKNOWN)
+    if state in _TIME_LIMITS:
+        said = getattr(diagnostic, "message_primary", None) or "a time limit of the server"
+        return errors.TimedOut(f"{said}; nothing was changed: repeat the call, or {_TIME_LIMITS[state]}")
+    if state is None or state.startswith(("08", "28", "3D", "57P")):
         return errors.ServerUnavailable(f"no connection to PostgreSQL: {_reason(error)}")
     if state in _BY_STATE:
         detail = getattr(diagnostic, "message_detail", None)
         details: dict[str, Any] = json.loads(detail) if detail else {}
         return _BY_STATE[state](getattr(diagnostic, "message_primary", None), details=details)
+    if state == "55P03":
+        return errors.Conflict(_LOCKED, details={"sqlstate": state})
     if state in _CONFLICT_STATES:
         return errors.Conflict(details={"sqlstate": state})
     constraint = getattr(diagnostic, "constraint_name", None) or ""
     for prefix, kind in _BY_CONSTRAINT.items():
         if constraint.startswith(prefix):
             return kind()
+    if state == "25006":
+        return errors.ServerReadOnly()
+    if state.startswith("53"):
+        said = getattr(diagnostic, "message_primary", None) or state
+        return errors.ServerFull(f"the server has no room left ({said}); nothing was changed: make room")
     if state == "42501":
         return errors.PrivilegeMissing(f"{getattr(diagnostic, 'message_primary', 'denied')}")
     if state[:2] in {"22", "23", "54"} or state == "42704":

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class SupersedeError(Exception):
-    """The operation failed and changed nothing."""
+    """The operation failed and changed nothing (:class:`OutcomeUnknown` alone cannot tell)."""
 
     sqlstate: ClassVar[str | None] = None
 
@@ -135,6 +135,28 @@ class SpaceGone(SupersedeError, LookupError):
     sqlstate = "SU016"
 
 
+class NamespaceExists(SupersedeError):
+    """A ledger is imported into namespaces that do not exist yet."""
+
+    sqlstate = "SU030"
+
+
+class LedgerMismatch(SupersedeError):
+    """The ledger does not fit this database."""
+
+    sqlstate = "SU031"
+
+
+class InvalidLedger(InvalidInput):
+    """The file is no ledger, or not a whole one; nothing of it was imported."""
+
+    sqlstate = "SU032"
+
+
+class ParquetMissing(SupersedeError):
+    """Parquet files need pyarrow, which is not installed: pip install "supersede[parquet]"."""
+
+
 class EmbedderError(SupersedeError):
     """The embedder returned something that cannot be ranked (zero vector, NaN, wrong shape)."""
 
@@ -153,6 +175,26 @@ class PrivilegeMissing(SupersedeError):
 
 class ServerUnavailable(SupersedeError):
     """No usable PostgreSQL server answered."""
+
+
+class ServerFull(SupersedeError):
+    """The server has no room left (disk, memory, or a limit of its own); nothing was changed."""
+
+
+class ServerReadOnly(SupersedeError):
+    """This server only reads: it is a replica, or set to read only. Write to the primary."""
+
+
+class TimedOut(SupersedeError):
+    """A time limit of the server ended the call; nothing was changed, and it may be repeated."""
+
+
+class OutcomeUnknown(SupersedeError):
+    """The connection was lost while the write was being committed: it was recorded in full, or not at all.
+
+    The one error after which something may have changed. The same call with the same handle finds its own
+    write, if it is there, and records it otherwise; so does one with a ref.
+    """
 
 
 class ServerUnsupported(ServerUnavailable):

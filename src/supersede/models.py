@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from supersede.errors import InvalidInput
-from supersede.periods import Instant, Period, format_instant, format_short
+from supersede.periods import Instant, Period, When, format_instant, format_short, parse_period
 
 Trust = Literal["verbatim", "extracted", "summary"]
 Reason = Literal["change", "correction", "refinement", "duplicate"]
@@ -57,7 +57,7 @@ def _halves(packed: str) -> str:
     return packed
 
 
-RULES = 1
+RULES = 2
 """Raised with every change of how answers are ranked, grouped or worded from the same basis."""
 
 Text = Annotated[str, AfterValidator(_storable)]
@@ -101,12 +101,13 @@ class Restatement(Related):
 class Fact(Frozen):
     """One claim as it was believed at a point of the two times.
 
-    ``valid`` is the period that holds the instant asked about (None where there is none), ``asserted``
-    when its source asserted it, ``recorded`` when this store first held it, ``confirmed`` the newest
-    date of its evidence, ``source`` the newest of its own evidence, ``sources`` all, newest first.
-    ``similarity`` is the cosine to the question, ``score`` what it was ranked by, ``via`` the fact it
-    superseded that the question's words fit better, ``truncated`` whether the claim is longer than its
-    embedder reads.
+    ``valid`` is the period that holds the instant asked about (None where there is none). Asked about a
+    period, ``periods`` are all that overlap it, earliest first and whole, and ``valid`` is the first of
+    them; asked about an instant, ``periods`` is empty. ``asserted`` says when its source asserted it,
+    ``recorded`` when this store first held it, ``confirmed`` the newest date of its evidence, ``source``
+    the newest of its own evidence, ``sources`` all, newest first. ``similarity`` is the cosine to the
+    question, ``score`` what it was ranked by, ``via`` the fact it superseded that the question's words fit
+    better, ``truncated`` whether the claim is longer than its embedder reads.
     """
 
     claim: str
@@ -120,6 +121,7 @@ class Fact(Frozen):
     object: str | None = None
     data: dict[str, JsonValue] | None = None
     valid: Period | None = None
+    periods: tuple[Period, ...] = ()
     asserted: Instant | None = None
     recorded: Instant
     confirmed: Instant | None = None
@@ -192,19 +194,21 @@ class Filters(Frozen):
 class Basis(Frozen):
     """What an answer stood on: enough to ask the same again and get the same answer.
 
-    ``rules`` counts the changes of how this package ranks, groups and words its notices: an answer made
-    under others may differ. ``heads`` holds, per namespace, the stamp that the answer could see (None:
-    nothing was recorded). ``known_at_said`` tells a ``known_at`` that was asked for from one that was the
-    present. ``vector`` is the question's, as base64 of little-endian float16, ``no_vector`` says why there
-    is none. ``after`` is namespace and id of the fact behind which a page goes on. ``str()`` gives a short
-    text; :meth:`parse` reads it.
+    It is about one instant (``valid_at``) or one period (``valid_during``). ``rules`` counts the changes of
+    how this package ranks, groups and words its notices: an answer made under others may differ. ``heads``
+    holds, per namespace, the stamp that the answer could see (None: nothing was recorded).
+    ``known_at_said`` tells a ``known_at`` that was asked for from one that was the present. ``vector`` is
+    the question's, as base64 of little-endian float16, ``no_vector`` says why there is none. ``after`` is
+    namespace and id of the fact behind which a page goes on. ``str()`` gives a short text; :meth:`parse`
+    reads it.
     """
 
     version: Literal[1] = 1
     rules: int = Field(default=RULES, ge=1)
     question: Literal["ask", "facts"]
     heads: dict[Text, Instant | None]
-    valid_at: Instant
+    valid_at: Instant | None = None
+    valid_during: Period | None = None
     known_at: Instant
     known_at_said: bool = False
     query: Text | None = None
@@ -222,6 +226,21 @@ class Basis(Frozen):
     near_duplicate: Share | None = None
     text_search: Text
     explain: bool = False
+
+    @model_validator(mode="after")
+    def _about_one_thing(self) -> Self:
+        if (self.valid_at is None) == (self.valid_during is None):
+            raise ValueError("either valid_at or valid_during")
+        if self.valid_during is not None:
+            if self.question == "ask":
+                raise ValueError("ask is about an instant")
+            parse_period(self.valid_during)
+        return self
+
+    @property
+    def when(self) -> When:
+        """The instant or the period that it is about."""
+        return self.valid_at or self.valid_during  # type: ignore[return-value]
 
     def __str__(self) -> str:
         # Defaults are written out: another release may have others.
@@ -262,11 +281,13 @@ class Basis(Frozen):
 class Answer(Frozen):
     """What was believed, and what was held back.
 
-    ``valid_at`` and ``known_at`` stand as they were asked; what was really known stands in the basis.
-    ``notice`` says in a sentence what a person needs to know about this answer.
+    ``valid_at`` (or, asked about a period, ``valid_during``) and ``known_at`` stand as they were asked;
+    what was really known stands in the basis. ``notice`` says in a sentence what a person needs to know
+    about this answer.
     """
 
-    valid_at: Instant
+    valid_at: Instant | None = None
+    valid_during: Period | None = None
     known_at: Instant
     outcome: Outcome
     notice: str | None = None
@@ -281,13 +302,15 @@ class Answer(Frozen):
     def brief(self) -> dict[str, Any]:
         """The short form: the point in time, the facts, and the counts of what was withheld."""
         point: dict[str, Any]
-        if self.valid_at == self.known_at:
-            point = {"as_of": format_instant(self.valid_at)}
+        known_at = format_instant(self.known_at)
+        if self.valid_at is None:
+            period = self.valid_during or Period(None, None)
+            ends = [None if bound is None else format_instant(bound) for bound in period]
+            point = {"valid_during": ends, "known_at": known_at}
+        elif self.valid_at == self.known_at:
+            point = {"as_of": known_at}
         else:
-            point = {
-                "valid_at": format_instant(self.valid_at),
-                "known_at": format_instant(self.known_at),
-            }
+            point = {"valid_at": format_instant(self.valid_at), "known_at": known_at}
         counts = {"withheld": self.withheld.nonzero()} if self.withheld_exact else {}
         return {**point, "facts": [fact.brief() for fact in self.facts], **counts}
 

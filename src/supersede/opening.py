@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from supersede import adapters, embedded, facts, migrate
+from supersede import adapters, embedded, facts, migrate, questions
 from supersede import engine as db
 from supersede.ports import Embedder
 from supersede.schema import HEAD_REVISION
@@ -38,8 +38,18 @@ def check(connection: sa.Connection) -> list[facts.Space]:
     return facts.spaces(connection)
 
 
-def init(url: str, *, embedder: Embedder | None, text_search: str | None) -> tuple[str, ...]:
+def init(
+    url: str,
+    *,
+    embedder: Embedder | None,
+    text_search: str | None,
+    min_similarity: float | None = None,
+    near_duplicate: float | None = None,
+) -> tuple[str, ...]:
     """Prepare a database, as ``FactStore.init`` describes."""
+    for name, said in (("min_similarity", min_similarity), ("near_duplicate", near_duplicate)):
+        if said is not None:
+            questions.share(said, name)
     engine = db.make_engine(url)
     try:
         with db.translated_errors():
@@ -51,7 +61,8 @@ def init(url: str, *, embedder: Embedder | None, text_search: str | None) -> tup
                     connection,
                     model=chosen.model,
                     dimensions=chosen.dimensions,
-                    **adapters.thresholds(chosen.model)._asdict(),
+                    measured=adapters.thresholds(chosen),
+                    said=(min_similarity, near_duplicate),
                 )
         return tuple(roles)
     finally:

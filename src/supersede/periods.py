@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from enum import Enum
 from typing import Annotated, NamedTuple
@@ -31,6 +32,9 @@ NO_END = Unbounded.NO_END
 """It goes on, whatever is known to come later in its slot."""
 
 InstantLike = datetime | date | str
+
+PeriodLike = Sequence[InstantLike | Unbounded | None]
+"""Two bounds, ``(from, to)``; None where there is none."""
 
 
 def parse_instant(value: object, name: str = "instant") -> datetime:
@@ -112,10 +116,47 @@ class Period(NamedTuple):
             and (self.end is None or at < self.end)
         )
 
+    def overlaps(self, other: Period) -> bool:
+        """Whether some instant lies in both periods."""
+        return (self.start is None or other.end is None or self.start < other.end) and (
+            other.start is None or self.end is None or other.start < self.end
+        )
+
     def __str__(self) -> str:
         start = format_short(self.start) if self.start else "?"
         end = format_short(self.end) if self.end else ""
         return f"{start} – {end}".rstrip()
+
+
+When = datetime | Period
+"""What a read is about on the valid axis: an instant, or a period, anywhere within which will do."""
+
+
+def touches(when: When, period: Period) -> bool:
+    """Whether a period holds an instant, or has one in common with another period."""
+    return period.overlaps(when) if isinstance(when, Period) else when in period
+
+
+def parse_period(value: object, name: str = "period") -> Period:
+    """The period that a pair of bounds names.
+
+    Each bound is what :func:`parse_instant` takes, or None (or NO_START, NO_END) where there is none.
+
+    :param name: what to call the value in an error.
+    :raises InvalidPeriod: for what is no pair, and for a period that is empty or ends before it starts.
+    :raises InvalidInstant: as :func:`parse_instant`.
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise InvalidPeriod(
+            f"{name} takes a pair of instants, (from, to), either of which may be None; not {value!r}"
+        )
+    start = None if value[0] is None else event_bound(value[0], Unbounded.NO_START, f"{name}[0]")
+    end = None if value[1] is None else event_bound(value[1], Unbounded.NO_END, f"{name}[1]")
+    check_period(start, end)
+    return Period(
+        None if start in (None, Unbounded.NO_START.value) else parse_instant(start),
+        None if end in (None, Unbounded.NO_END.value) else parse_instant(end),
+    )
 
 
 def event_bound(value: InstantLike | Unbounded | None, side: Unbounded, name: str) -> str | None:

@@ -37,6 +37,24 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class MeasuredEmbedder(Protocol):
+    """An embedder that knows where its space draws two lines; both are cosines, from 0 to 1.
+
+    They become those of the space when it is registered.
+    """
+
+    @property
+    def min_similarity(self) -> float:
+        """The least cosine to the question that makes a claim a match."""
+        ...
+
+    @property
+    def near_duplicate(self) -> float:
+        """The cosine from which two claims may be one, unless their words contrast."""
+        ...
+
+
+@runtime_checkable
 class WindowedEmbedder(Protocol):
     """An embedder that knows how much of a text it can see."""
 

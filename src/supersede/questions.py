@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from supersede.errors import InvalidInput
 from supersede.events import FactLike, choice, fact_name, json_value, text
 from supersede.models import Basis, Filters, Trust
-from supersede.periods import InstantLike, parse_instant
+from supersede.periods import InstantLike, PeriodLike, parse_instant, parse_period
 
 MOST = 1_000_000
 LONGEST_QUERY = 100_000
@@ -85,12 +85,22 @@ def which(asked: Which) -> Asked:
     return {"filters": Filters(**plain), "min_trust": min_trust}
 
 
-def point(as_of: InstantLike | None, valid_at: InstantLike | None, known_at: InstantLike | None) -> Point:
+def point(
+    as_of: InstantLike | None,
+    valid_at: InstantLike | None,
+    known_at: InstantLike | None,
+    valid_during: PeriodLike | None = None,
+) -> Point:
     """The point of the two times as it was said; None where it was not.
 
-    :raises InvalidInput: if ``as_of`` comes with one of the others.
+    :raises InvalidInput: if ``as_of`` comes with one of the others, or ``valid_during`` with an instant.
     :raises InvalidInstant: for what is no instant.
     """
+    if valid_during is not None and (as_of is not None or valid_at is not None):
+        raise InvalidInput(
+            "valid_during= stands in place of valid_at=; as_of= sets both times, so for what was known "
+            "by then pass known_at= beside valid_during="
+        )
     if as_of is not None:
         if valid_at is not None or known_at is not None:
             raise InvalidInput("as_of= sets both times; leave out valid_at= and known_at=")
@@ -163,6 +173,7 @@ def ask(
 def facts(
     *,
     which: Asked,
+    valid_during: PeriodLike | None,
     limit: int,
     after: FactLike | None,
     explain: bool,
@@ -170,9 +181,11 @@ def facts(
     """The fields of a basis that ``facts`` brings.
 
     :raises InvalidInput: for what cannot be asked.
+    :raises InvalidPeriod: for a ``valid_during`` that is no period.
     """
     return {
         "question": "facts",
+        "valid_during": None if valid_during is None else parse_period(valid_during, "valid_during"),
         "limit": whole(limit, "limit"),
         "after": None if after is None else _named(after),
         **which,

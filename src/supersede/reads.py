@@ -8,9 +8,9 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from supersede import answering, facts
+from supersede import answering, facts, verifying
 from supersede.adapters import vectors
-from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, OutOfSync, SpaceGone
+from supersede.errors import FactNotFound, InvalidInput, InvalidInstant, SpaceGone
 from supersede.facts import Head, Key
 from supersede.models import (
     RULES,
@@ -50,20 +50,6 @@ def points(present: datetime, said: Point) -> tuple[datetime, datetime]:
     return valid_at or present, known_at or present
 
 
-def check_heads(basis: Basis, heads: Mapping[str, Head]) -> None:
-    """Refuse a basis that saw more than this server holds.
-
-    :raises OutOfSync: naming the namespace.
-    """
-    for name, head in basis.heads.items():
-        here = heads[name].last if name in heads else None
-        if head is not None and (here is None or here < head):
-            raise OutOfSync(
-                f"the basis saw namespace {name!r} up to {format_instant(head)}; this server holds it "
-                f"up to {format_instant(here) if here else 'nothing'}: ask the primary, or wait"
-            )
-
-
 def scope_of(basis: Basis) -> Scope:
     """What a basis may see: per namespace, known up to its head and never past it."""
     seen = [(name, head) for name, head in sorted(basis.heads.items()) if head is not None]
@@ -82,7 +68,7 @@ def ask(
     names: Sequence[str],
     own: str,
 ) -> Answer:
-    """Answer a question about a point of the two times, over some namespaces.
+    """Answer a question about a point of the two times (or a period), over some namespaces.
 
     :param own: the store's namespace, which may not exist yet.
     :raises NamespaceNotFound: if another one does not exist.
@@ -95,7 +81,7 @@ def ask(
     valid_at, known_at = points(now(heads, clock), point)
     basis = Basis(
         heads={name: head.last for name, head in heads.items()},
-        valid_at=valid_at,
+        valid_at=None if asked.get("valid_during") else valid_at,
         known_at=known_at,
         known_at_said=point[1] is not None,
         text_search=text_search,
@@ -127,11 +113,11 @@ def _resolve_any(
 def ask_again(connection: sa.Connection, basis: Basis) -> Answer:
     """The answer of a basis.
 
-    :raises OutOfSync: if this server holds less than the basis saw.
+    :raises OutOfSync: if this server does not hold what the basis saw.
     :raises SpaceGone: if the space of its vector is not registered here.
     """
+    facts.require_seen(connection, basis.heads)
     heads = facts.heads(connection, list(basis.heads), own=None)
-    check_heads(basis, heads)
     return answer(connection, basis, {name: head.first for name, head in heads.items()})
 
 
@@ -184,11 +170,17 @@ def _ask(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime 
     )
 
 
+def _instant(basis: Basis) -> datetime:
+    if basis.valid_at is None:
+        raise InvalidInput("a ranked question is about an instant, not about a period")
+    return basis.valid_at
+
+
 def _in_order(
     connection: sa.Connection, scope: Scope, question: Question, basis: Basis
 ) -> Iterator[tuple[facts.RankedRow, answering.Candidate | None]]:
     """The ranking, best first; only what is current comes with its content."""
-    for page in facts.ranked(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at):
+    for page in facts.ranked(connection, scope, question, filters=basis.filters, valid_at=_instant(basis)):
         current = [row for row in page if row.current]
         candidates = _candidates(connection, scope, current, basis, question.space_id)
         for row in page:
@@ -197,7 +189,7 @@ def _in_order(
 
 def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetime | None]) -> Answer:
     scope = scope_of(basis)
-    known = facts.known_facts(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
+    known = facts.known_facts(connection, scope, filters=basis.filters, valid_at=basis.when)
     current = [row for row in known if row.current and not row.erased]
     erased = [row.key for row in known if row.current and row.erased]
     distrusted = [row.key for row in current if not answering.trusted(row.trust, basis.min_trust)]
@@ -208,7 +200,7 @@ def _facts(connection: sa.Connection, basis: Basis, firsts: Mapping[str, datetim
     start = _start_after([row.key for row in places], basis.after)
     shown = [row.key for row in places[start:] if not row.erased]
     page = shown[: basis.limit]
-    loaded = facts.load(connection, scope, page, valid_at=basis.valid_at, space_id=None)
+    loaded = facts.load(connection, scope, page, valid_at=basis.when, space_id=None)
     withheld = [
         *_explained(connection, scope, dead, basis, scores={}),
         *_named(connection, scope, distrusted, "below_trust", scores={}),
@@ -250,6 +242,7 @@ def _finish(
     )
     return Answer(
         valid_at=basis.valid_at,
+        valid_during=basis.valid_during,
         known_at=basis.known_at,
         outcome=outcome,
         notice=answering.notice(basis, outcome=outcome, withheld=counts, firsts=firsts, more=more),
@@ -284,7 +277,7 @@ def _candidates(
     space_id: int | None,
 ) -> dict[Key, answering.Candidate]:
     keys = [row.key for row in rows]
-    loaded = facts.load(connection, scope, keys, valid_at=basis.valid_at, space_id=space_id)
+    loaded = facts.load(connection, scope, keys, valid_at=basis.when, space_id=space_id)
     folded = facts.folded(connection, keys)
     stored = facts.vectors(connection, scope, keys, space_id)
     names = facts.refs(connection, scope, [row.via for row in rows if row.via])
@@ -310,12 +303,12 @@ def _unembedded(
 ) -> list[WithheldFact]:
     if question.space_id is None:
         return []
-    keys = facts.unembedded(connection, scope, question, filters=basis.filters, valid_at=basis.valid_at)
+    keys = facts.unembedded(connection, scope, question, filters=basis.filters, valid_at=_instant(basis))
     return _named(connection, scope, keys, "unembedded", scores={})
 
 
 def _erased(connection: sa.Connection, scope: Scope, basis: Basis) -> list[WithheldFact]:
-    keys = facts.erased_current(connection, scope, filters=basis.filters, valid_at=basis.valid_at)
+    keys = facts.erased_current(connection, scope, filters=basis.filters, valid_at=_instant(basis))
     return _named(connection, scope, keys, "erased", scores={})
 
 
@@ -346,13 +339,13 @@ def _explained(
     scores: Mapping[Key, float],
 ) -> list[WithheldFact]:
     """Why each fact is withheld; with ``explain``, also its claim and what replaced it."""
-    rows = facts.reasons(connection, scope, keys, valid_at=basis.valid_at)
+    rows = facts.reasons(connection, scope, keys, valid_at=basis.when)
     if not basis.explain:
         return [
             WithheldFact.model_construct(id=str(row.key[1]), reason=row.reason, score=scores.get(row.key))
             for row in rows
         ]
-    replaced = facts.taken_by(connection, scope, rows, valid_at=basis.valid_at)
+    replaced = facts.taken_by(connection, scope, rows, valid_at=basis.when)
     titles = facts.titles(connection, scope, keys)
     return [
         WithheldFact(
@@ -381,5 +374,7 @@ def verify(connection: sa.Connection, given: Answer) -> Verification:
     if again == given:
         return Verification(outcome="equal")
     differing = tuple(name for name in Answer.model_fields if getattr(again, name) != getattr(given, name))
+    if verifying.explained_by_erasure(given, again, facts.erased_since(connection, scope_of(given.basis))):
+        return Verification(outcome="erased", differences=differing)
     changed = "different" if given.basis.rules == RULES else "rules_changed"
     return Verification(outcome=changed, differences=differing)

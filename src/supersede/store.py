@@ -8,11 +8,12 @@ from typing import Any, Self, TypeVar, Unpack
 
 import sqlalchemy as sa
 
-from supersede import bulk, events, facts, histories, opening, questions, reads
+from supersede import attempts, bulk, events, facts, histories, opening, questions, reads
 from supersede import engine as db
 from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.events import FactLike
+from supersede.filling import Embeddings
 from supersede.models import (
     Answer,
     Basis,
@@ -20,11 +21,12 @@ from supersede.models import (
     Recorded,
     Verification,
 )
-from supersede.periods import InstantLike
+from supersede.periods import InstantLike, PeriodLike
 from supersede.ports import Embedder
 from supersede.questions import Which
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
+from supersede.transfers import Transfers
 from supersede.undoing import Work
 from supersede.undone import Undoing
 from supersede.verbs import Transaction, Verbs, afterwards
@@ -32,7 +34,7 @@ from supersede.verbs import Transaction, Verbs, afterwards
 _T = TypeVar("_T")
 
 
-class FactStore(Verbs):
+class FactStore(Verbs, Embeddings, Transfers):
     """A bitemporal fact store; open it with :meth:`open`, close it or use it in a ``with`` block.
 
     One store writes to one namespace and may read others. It is safe to share between threads.
@@ -99,7 +101,12 @@ class FactStore(Verbs):
 
     @staticmethod
     def init(
-        url: str, *, embedder: Embedder | None = None, text_search: str | None = None
+        url: str,
+        *,
+        embedder: Embedder | None = None,
+        text_search: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> tuple[str, ...]:
         """Prepare a database: extensions, schema, embedding space. Safe to repeat; upgrades an older one.
 
@@ -107,12 +114,22 @@ class FactStore(Verbs):
             space registered is the active one.
         :param text_search: PostgreSQL text-search configuration, fixed at the first call; else
             ``english``.
+        :param min_similarity: the least cosine that makes a claim a match in the embedder's space, 0 to
+            1; else the one measured for its model. Said for a space that is there, it changes what later
+            questions ask; earlier answers stand on the one in their basis.
+        :param near_duplicate: likewise the cosine from which two claims may be one.
         :returns: statements that somebody who may create roles has to run, where the owner may not;
             after them, ``init`` once more grants the roles what they need.
         :raises ServerUnsupported: if the server is too old or lacks an extension.
         :raises SchemaOutOfDate: if a newer supersede made the schema.
         """
-        return opening.init(url, embedder=embedder, text_search=text_search)
+        return opening.init(
+            url,
+            embedder=embedder,
+            text_search=text_search,
+            min_similarity=min_similarity,
+            near_duplicate=near_duplicate,
+        )
 
     def close(self) -> None:
         """Give the connections back; an embedded server stays up for others."""
@@ -144,8 +161,7 @@ class FactStore(Verbs):
             yield transaction
         with afterwards():
             rows = transaction.vectors()
-            with db.writing(self._engine) as connection:
-                bulk.fill(connection, self._writer, rows)
+            attempts.write(self._engine, lambda c: bulk.fill_made(c, self._writer, rows))
 
     def remember_many(
         self, items: Iterable[str | Mapping[str, Any]], *, progress: Progress | None = None
@@ -177,25 +193,6 @@ class FactStore(Verbs):
         :raises SupersedeError: what the failing event raised, with its position; its transaction is undone.
         """
         return bulk.run(self._engine, bulk.Replay(self._writer, out_of_order), history, progress=progress)
-
-    def fill_embeddings(self, *, progress: Progress | None = None) -> int:
-        """Compute the vectors that this namespace's facts lack; the past does not move by it.
-
-        :returns: how many were stored.
-        :raises EmbedderUnavailable: if the embedder does not answer.
-        """
-        filled, after = 0, None
-        while True:
-            with db.reading(self._engine) as connection:
-                missing = bulk.missing(connection, self._writer, after)
-            if missing is None:
-                return filled
-            rows = self._embedding.rows(missing.claims)
-            with db.writing(self._engine) as connection:
-                filled += bulk.fill(connection, self._writer, rows)
-            after = missing.after
-            if progress is not None:
-                progress(len(missing.claims))
 
     # --- reads
 
@@ -263,6 +260,7 @@ class FactStore(Verbs):
         *,
         as_of: InstantLike | None = None,
         valid_at: InstantLike | None = None,
+        valid_during: PeriodLike | None = None,
         known_at: InstantLike | None = None,
         namespaces: Sequence[str] | None = None,
         limit: int = 1_000,
@@ -273,32 +271,25 @@ class FactStore(Verbs):
     ) -> Answer:
         """Every fact believed at a point, unranked: by the start of its validity, then stamp, then id.
 
+        :param valid_during: instead of an instant a period, ``(from, to)``, None for an end that is open:
+            what is believed of any part of it, each fact once, with all its ``periods`` that overlap
+            it. Withheld is what is believed of none of it, by what took the last of it.
         :param limit: how many; ``after`` the last id of a page gives the next. Counts are of all.
 
         Other parameters and errors as in :meth:`ask`.
         """
+        point = as_of, valid_at, known_at, valid_during
         if basis is not None:
-            return self._ask_again(
-                questions.again(
-                    basis,
-                    "facts",
-                    as_of,
-                    valid_at,
-                    known_at,
-                    namespaces,
-                    after,
-                    explain,
-                    limit != 1_000,
-                    which or None,
-                )
-            )
+            said = *point, namespaces, after, explain, limit != 1_000, which or None
+            return self._ask_again(questions.again(basis, "facts", *said))
         asked = questions.facts(
             which=questions.which(which),
+            valid_during=valid_during,
             limit=limit,
             after=after,
             explain=explain,
         )
-        return self._answer(asked, questions.point(as_of, valid_at, known_at), namespaces)
+        return self._answer(asked, questions.point(*point), namespaces)
 
     def verify(self, answer: Answer) -> Verification:
         """Ask an answer's basis again and say whether the answer is the same."""
@@ -348,14 +339,17 @@ class FactStore(Verbs):
     def _write(self, verb: str, event: Mapping[str, Any]) -> Recorded:
         event = events.in_run(event, self.run)
         (vector,) = self._embedding.carry([event.get("claim")])
-        with db.writing(self._engine) as connection:
-            return facts.write(
+        done = attempts.write(
+            self._engine,
+            lambda connection: facts.write(
                 connection, verb, event, namespace=self.namespace, actor=self.actor, vector=vector
-            )
+            ),
+        )
+        self._embedding.warn_of_elsewhere([vector], [done])
+        return done
 
     def _undo(self, work: Work) -> Undoing:
-        with db.writing(self._engine) as connection:
-            return work(connection)
+        return attempts.write(self._engine, work)
 
     def _one(self, read: Callable[[sa.Connection, str, str], _T], fact: FactLike) -> _T:
         with db.reading(self._engine) as connection:

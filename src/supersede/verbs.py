@@ -167,13 +167,13 @@ class Verbs(Undo):
         return self._call("lift_erasure", fact=fact, note=note, handle=handle)
 
     def declare_predicate(
-        self, name: str, *, cardinality: Cardinality, handle: str | None = None
+        self, name: str, *, cardinality: Cardinality, handle: str | None = None, run: str | None = None
     ) -> Recorded:
         """Declare whether a predicate holds ``one`` value at any instant, or ``many``.
 
         :raises SlotOverlap: if values of it overlap, with the list.
         """
-        return self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle)
+        return self._call("declare_predicate", name=name, cardinality=cardinality, handle=handle, run=run)
 
 
 class Transaction(Verbs):

@@ -21,13 +21,16 @@ class Thresholds(NamedTuple):
     near_duplicate: float
 
 
-_DEFAULT = Thresholds(0.25, 0.92)
-_MEASURED = {LIGHT_MODEL: _DEFAULT}
+UNMEASURED = Thresholds(0.25, 0.92)
+"""Of a model that nobody measured: a low floor, which rather shows too much."""
 
 
-def thresholds(model: str) -> Thresholds:
-    """The thresholds of a model's space; for a model that was not measured, those of MiniLM."""
-    return _MEASURED.get(model, _DEFAULT)
+def thresholds(embedder: Embedder) -> Thresholds:
+    """The thresholds of an embedder's space: its own, where it knows them."""
+    return Thresholds(
+        getattr(embedder, "min_similarity", UNMEASURED.min_similarity),
+        getattr(embedder, "near_duplicate", UNMEASURED.near_duplicate),
+    )
 
 
 def load(model: str) -> Embedder:

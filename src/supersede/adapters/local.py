@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from supersede.adapters import UNMEASURED, Thresholds
 from supersede.errors import EmbedderUnavailable, InvalidInput
 from supersede.ports import Vectors
 
 _INSTALL = 'pip install "supersede[local]"'
+
+# By scripts/measure_thresholds.py; docs/thresholds.md has the figures.
+_MEASURED = {"all-MiniLM-L6-v2": Thresholds(0.34, 0.92)}
 
 
 class SentenceTransformerEmbedder:
@@ -37,6 +41,10 @@ class SentenceTransformerEmbedder:
     :param name: the name of the embedding space; else the model id, with ``@revision`` where one is
         given, and for a folder its own name. It must change whenever the vectors do.
     :param revision: a commit, tag or branch of the model; a folder has none.
+    :param min_similarity: the least cosine that makes a claim a match, which becomes that of the space; else
+        what was measured for all-MiniLM-L6-v2, and for other models 0.25, which rather shows too much:
+        models differ, so measure your own (``scripts/measure_thresholds.py``).
+    :param near_duplicate: likewise the cosine from which two claims may be one; else 0.92.
     :raises EmbedderUnavailable: when the package or the folder is missing; says what to install.
     :raises InvalidInput: for an empty model or name, a revision of a folder, or a batch of none.
     """
@@ -49,6 +57,8 @@ class SentenceTransformerEmbedder:
         batch_size: int = 16,
         name: str | None = None,
         revision: str | None = None,
+        min_similarity: float | None = None,
+        near_duplicate: float | None = None,
     ) -> None:
         if importlib.util.find_spec("sentence_transformers") is None:
             raise EmbedderUnavailable(
@@ -60,6 +70,9 @@ class SentenceTransformerEmbedder:
         if folder is not None and revision is not None:
             raise InvalidInput(f"revision: {folder} is a folder, which has no revisions")
         self.model = _space_name(model, folder, name=name, revision=revision)
+        floor, near = _MEASURED.get(self.model.rpartition("/")[2], UNMEASURED)
+        self.min_similarity = floor if min_similarity is None else min_similarity
+        self.near_duplicate = near if near_duplicate is None else near_duplicate
         self._source = str(folder or model)
         self._revision = revision
         self._device = device

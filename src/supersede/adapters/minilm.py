@@ -58,6 +58,9 @@ class MiniLMEmbedder:
 
     model = "all-MiniLM-L6-v2-int8"
     dimensions = 384
+    # Measured by scripts/measure_thresholds.py; docs/thresholds.md has the figures.
+    min_similarity = 0.34
+    near_duplicate = 0.92
 
     def __init__(
         self,

@@ -6,8 +6,24 @@ from __future__ import annotations
 from supersede.cli import server  # isort: skip
 from supersede.cli import showing  # isort: skip
 from supersede.cli import writing  # isort: skip
+from supersede.cli import undoing  # isort: skip
+from supersede.cli import erasing  # isort: skip
 from supersede.cli import loading  # isort: skip
+from supersede.cli import ledgers  # isort: skip
 from supersede.cli import reading  # isort: skip
+from supersede.cli import checking  # isort: skip
 from supersede.cli.app import app, main
 
-__all__ = ["app", "loading", "main", "reading", "server", "showing", "writing"]
+__all__ = [
+    "app",
+    "checking",
+    "erasing",
+    "ledgers",
+    "loading",
+    "main",
+    "reading",
+    "server",
+    "showing",
+    "undoing",
+    "writing",
+]

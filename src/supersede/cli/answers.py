@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.ending import in_options
-from supersede.cli.printing import console, line, moment, name, paragraph, plain
+from supersede.cli.printing import console, line, moment, name, paragraph, plain, span
 from supersede.models import Answer, Edge, Fact, WithheldFact
 from supersede.periods import Period
 
@@ -47,6 +47,9 @@ def print_answer(found: Answer, *, title: str, hint: bool = True) -> None:
 
 
 def _point(found: Answer) -> str:
+    if found.valid_at is None:
+        known = f"known at {moment(found.known_at)}" if found.basis.known_at_said else "as known now"
+        return f"valid during {span(found.valid_during or Period(None, None))}, {known}"
     if found.basis.known_at_said:
         if found.valid_at == found.known_at:
             return f"as of {moment(found.valid_at)}"
@@ -84,7 +87,7 @@ def _widths(facts: Sequence[Fact], width: int) -> _Widths | None:
 
     number = len(str(len(facts)))
     asserted = longest((moment(fact.asserted) for fact in facts), "asserted")
-    valid = longest((_valid(fact.valid) for fact in facts), "valid")
+    valid = longest((_held(fact) for fact in facts), "valid")
     supersedes = longest((_edges(fact.supersedes) for fact in facts), "supersedes")
     source = min(longest((_source(fact) for fact in facts), "source"), _SOURCE)
     claim = width - _FRAME - number - asserted - valid - supersedes - source
@@ -105,7 +108,7 @@ def _table(facts: Sequence[Fact], widths: _Widths) -> Table:
             str(number),
             Text.assemble(plain(fact.claim), "\n", (_aside(fact), "dim")),
             moment(fact.asserted),
-            _valid(fact.valid),
+            _held(fact),
             _source(fact),
             _edges(fact.supersedes),
         )
@@ -119,7 +122,7 @@ def _lines(facts: Sequence[Fact]) -> Table:
     for number, fact in enumerate(facts, 1):
         entry = Text(plain(fact.claim))
         entry.append(f"\n{_aside(fact)}", style="dim")
-        valid = _valid(fact.valid).replace("\n", " ")
+        valid = ", ".join(_valid(period).replace("\n", " ") for period in fact.periods or (fact.valid,))
         entry.append(f"\nasserted {moment(fact.asserted)}, valid {valid}")
         if fact.source:
             entry.append(f"\n{_source(fact)}")
@@ -140,6 +143,10 @@ def _aside(fact: Fact) -> str:
     if fact.restated:
         said.append(f"restated {len(fact.restated)} times" if len(fact.restated) > 1 else "restated once")
     return " · ".join(said)
+
+
+def _held(fact: Fact) -> str:
+    return "\n".join(map(_valid, fact.periods or (fact.valid,)))
 
 
 def _valid(period: Period | None) -> str:

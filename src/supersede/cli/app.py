@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from supersede import __version__
 from supersede.cli.ending import INTERRUPTED, MISUSED, PIPE_CLOSED, ending, stop_printing
-from supersede.cli.session import SHARED, Actor, Debug, Json, Namespace, Options, Session, Url
+from supersede.cli.session import SHARED, Actor, Debug, Json, Namespace, Options, Run, Session, Url
 
 _EPILOG = (
     "A FACT is named by its ref or its id. WHEN is an instant in ISO 8601 with an offset, such as "
@@ -50,7 +50,6 @@ app = typer.Typer(
     help="A bitemporal fact store: what was believed, and valid, at the instant you ask about.",
     epilog=_EPILOG,
     rich_markup_mode="rich",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -81,6 +80,7 @@ def _program(
     url: Url = None,
     namespace: Namespace = None,
     actor: Actor = None,
+    run: Run = None,
     json: Json = False,
     debug: Debug = False,
     version: Annotated[
@@ -88,7 +88,9 @@ def _program(
     ] = False,
 ) -> None:
     del version  # its callback has printed it
-    context.obj.take({"url": url, "namespace": namespace, "actor": actor, "json": json, "debug": debug})
+    context.obj.take(
+        {"url": url, "namespace": namespace, "actor": actor, "run": run, "json": json, "debug": debug}
+    )
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(MISUSED)
@@ -101,14 +103,19 @@ def command(
 
     None is success.
 
-    :param options: what it takes beside the options in its signature; the shared ones are always added.
+    :param options: what it takes beside the options in its signature; the shared ones are always added,
+        but for those that its signature has under the same name, which are its own.
     """
 
     def register(function: C) -> C:
+        own = _own_parameters(function)
+        mine = {each.name for each in own}
+
         def run(context: typer.Context, **said: Any) -> None:  # noqa: ANN401 - the command's options
+            kept = {name: said.pop(name) for name in mine & said.keys()}
             context.obj.take(said)
             try:
-                status = function(context.obj, **said)
+                status = function(context.obj, **kept, **said)
                 sys.stdout.flush()
             except BrokenPipeError:
                 stop_printing()
@@ -118,12 +125,13 @@ def command(
         run.__doc__ = function.__doc__
         parameters = [
             inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
-            *_own_parameters(function),
+            *own,
             *(
                 inspect.Parameter(
                     option, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
                 )
                 for option, (annotation, default) in {**(options or {}), **SHARED}.items()
+                if option not in mine
             ),
         ]
         # typer reads the options from the signature, older versions from the annotations as well.

@@ -27,6 +27,8 @@ _IN_OPTIONS = {
     "use replay()": "use `supersede import`",
     "pass after= the last id": "give --after and the last of these",
     "fill_embeddings()": "`supersede embed`",
+    "export with with_erasure_key=True": "export it with --with-erasure-key",
+    "unguarded_erasures=True": "--unguarded-erasures",
 }
 
 # Most messages about the server do; those about a connection only say what happened.

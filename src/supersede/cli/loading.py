@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import re
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
 from supersede.cli.app import app, command
 from supersede.cli.ending import Misused
+from supersede.cli.ledgers import import_ledger
 from supersede.cli.progress import counting
 from supersede.cli.session import Session
-from supersede.errors import InvalidInput, SupersedeError
+from supersede.errors import EmbedderUnavailable, InvalidInput, SupersedeError
 
 if TYPE_CHECKING:
     from supersede.models import Recorded
+    from supersede.ports import Embedder
     from supersede.store import FactStore
 
 
 BATCH = 1_000
+_LEDGER = re.compile(rb'\s*\{\s*"supersede"\s*:\s*"ledger"')
 
 
 class OutOfOrder(StrEnum):
@@ -44,39 +51,63 @@ class Line(NamedTuple):
 @command(app, "import", panel="Write")
 def import_events(
     session: Session,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines in UTF-8; - is stdin.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="JSON Lines in UTF-8, packed if it ends in .gz; - is stdin.")
+    ],
     out_of_order: Annotated[
         OutOfOrder,
         typer.Option(help="For events older than what is there: refuse, or give them the next free stamp."),
     ] = OutOfOrder.refuse,
+    unguarded_erasures: Annotated[  # noqa: FBT002 - an option, never passed by position
+        bool,
+        typer.Option(
+            "--unguarded-erasures", help="Import a ledger that holds erasures without the key to them."
+        ),
+    ] = False,
 ) -> None:
-    """Replay a history with its own recording times: a file of events, one JSON object a line.
+    """Replay a history, or import a ledger that `supersede export` wrote: JSON Lines, packed or not.
 
-    Each has "op" (remember, supersede, amend, end, retract, cite, declare_predicate), "recorded_at" and
-    the arguments of that verb. Events are recorded by the thousand, all or none; run it again after a
-    failure: what is there is recognised and skipped.
+    A ledger is written as it was, into namespaces that do not exist yet, all of it or nothing.
+
+    An event of a history has "op" (remember, supersede, amend, end, retract, cite, declare_predicate),
+    "recorded_at" and the arguments of that verb. Events are recorded by the thousand, all or none; run it
+    again after a failure: what is there is recognised and skipped.
     """
     source = "stdin" if file == "-" else file
     counts = {"events": 0, "recorded": 0, "repeated": 0, "unembedded": 0}
-    with (
-        _opened(file) as lines,
-        session.open() as store,
-        counting(f"replaying {source}", unit="events") as show,
-    ):
-        for batch, before in _batches(lines, source):
-            for result in _replay(store, batch, source, before=before, out_of_order=out_of_order):
-                counts["repeated" if result.repeated else "recorded"] += 1
-                counts["unembedded"] += result.created and result.embedded is False and not result.repeated
-            counts["events"] += len(batch)
-            show(counts["events"])
+    with _opened(file) as lines, session.open() as store:
+        if _LEDGER.match(lines.peek(200)):
+            import_ledger(session, store, lines, source, unguarded_erasures=unguarded_erasures)
+            return
+        with counting(f"replaying {source}", unit="events") as show:
+            for batch, before in _batches(lines, source):
+                for result in _replay(store, batch, source, before=before, out_of_order=out_of_order):
+                    counts["repeated" if result.repeated else "recorded"] += 1
+                    missing = result.created and result.embedded is False and not result.repeated
+                    counts["unembedded"] += missing
+                counts["events"] += len(batch)
+                show(counts["events"])
     from supersede.cli import printing
 
     printing.as_json(counts) if session.json else printing.imported(counts, source)
 
 
 @command(app, "embed", panel="Write")
-def embed(session: Session) -> None:
+def embed(
+    session: Session,
+    move_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Compute the vectors of all facts in all namespaces with this model, then make it the "
+            "active one; for the owner. Run it again after a failure: it goes on.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Compute the vectors that facts lack, such as those recorded before a model was installed."""
+    from supersede.cli import printing
+
     done = 0
     with session.open() as store, counting("embedding", unit="facts") as show:
 
@@ -85,19 +116,51 @@ def embed(session: Session) -> None:
             done += count
             show(done)
 
-        filled = store.fill_embeddings(progress=advance)
-    from supersede.cli import printing
+        if move_to is not None:
+            moved = store.move_embeddings(_embedder(move_to), progress=advance)
+        else:
+            filled = store.fill_embeddings(progress=advance)
+    if move_to is not None:
+        printing.as_json(moved.model_dump(mode="json")) if session.json else printing.moved(moved)
+    else:
+        printing.as_json({"embedded": filled}) if session.json else printing.embedded(filled)
 
-    printing.as_json({"embedded": filled}) if session.json else printing.embedded(filled)
+
+def _embedder(name: str) -> Embedder:
+    """The embedder of a model that can be had by its name.
+
+    :raises EmbedderUnavailable: if it is none of ours, or its packages are not installed.
+    """
+    from supersede import adapters
+
+    if name != adapters.LIGHT_MODEL:
+        raise EmbedderUnavailable(
+            f"no model {name!r} comes with this program, only {adapters.LIGHT_MODEL!r}; for any other, call "
+            "FactStore.move_embeddings(embedder) in Python"
+        )
+    return adapters.load(name)
 
 
-def _opened(file: str) -> Any:  # noqa: ANN401 - a binary file, or stdin that stays open
+@contextmanager
+def _opened(file: str) -> Iterator[Any]:
+    """A file, unpacked, or stdin, which stays open; its beginning can be looked at."""
     if file == "-":
-        return nullcontext(sys.stdin.buffer)
+        looked_at = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+        try:
+            yield looked_at
+        finally:
+            looked_at.detach()
+        return
     try:
-        return Path(file).open("rb")
+        plain = Path(file).open("rb")  # noqa: SIM115 - closed below; what fails in between is not of opening
     except OSError as error:
         raise Misused(f"{file} cannot be read: {error.strerror}") from error
+    with plain:
+        try:
+            with gzip.GzipFile(fileobj=plain) if file.endswith(".gz") else nullcontext(plain) as lines:
+                yield lines
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InvalidInput(f"{file} is cut off, or not packed by gzip") from error
 
 
 def _events(lines: Iterable[bytes], source: str) -> Iterator[Line]:

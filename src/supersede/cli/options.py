@@ -66,6 +66,22 @@ def read_end(text: str) -> str:
     return text if text == "no_end" else read_instant(text)
 
 
+def read_period(text: str) -> tuple[str | None, str | None]:
+    """A period: two instants with two points between them, either of which may be missing."""
+    from supersede.errors import InvalidPeriod
+    from supersede.periods import parse_period
+
+    start, points, end = text.partition("..")
+    if not points:
+        raise typer.BadParameter(f"{text!r} is no period; give FROM..TO, such as 2024-01-01..2024-07-01")
+    period = tuple(read_instant(bound) if bound else None for bound in (start, end))
+    try:
+        parse_period(period, "it")
+    except InvalidPeriod as error:
+        raise typer.BadParameter(error.message) from error
+    return period[0], period[1]
+
+
 def read_object(text: str) -> dict[str, Any]:
     """A JSON object."""
     try:
@@ -194,6 +210,16 @@ POINT: Options = {
 }
 """Which point of the two times a question is about, and which facts."""
 
+During = Annotated[
+    Any,  # typer takes no union beside a parser
+    typer.Option(
+        "--during",
+        metavar="FROM..TO",
+        parser=read_period,
+        help="Believed of any part of this period; FROM or TO may be missing.",
+        show_default=False,
+    ),
+]
 Brief = Annotated[bool, typer.Option("--brief", help="Print the short form as JSON.")]
 Basis = Annotated[
     str | None,

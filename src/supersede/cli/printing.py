@@ -16,11 +16,17 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from supersede.cli.ending import in_options
 from supersede.models import Fact, Recorded, Related
-from supersede.periods import Period, format_short
+from supersede.periods import Period, format_instant, format_short
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from supersede.doctor import Finding
+    from supersede.models import Verification
+    from supersede.scrubbing import Scrubbed
+    from supersede.spaces import Moved
 
 # Where nobody looks on, a line may be long: grep finds a ref that is not broken in two.
 PIPE_WIDTH = 200
@@ -107,6 +113,46 @@ def recorded(result: Recorded) -> None:
         out.print(Text(f"  {plain(result.notice)}", style="magenta"))
 
 
+def erased(result: Recorded) -> None:
+    """What an erasure did, with its certificate."""
+    recorded(result)
+    out, certificate = console(), result.certificate
+    if certificate is None:
+        return
+    out.print(Text("certificate", style="bold"))
+    for label, value in (
+        ("namespace", certificate.namespace),
+        ("fact", certificate.fact_id),
+        ("erased at", format_instant(certificate.erased_at)),
+        ("digest", certificate.digest),
+    ):
+        out.print(Text(f"  {label}: {plain(value)}"))
+    counts = ", ".join(
+        f"{count} {kind.replace('_', ' ')}" for kind, count in certificate.destroyed.items() if count
+    )
+    paragraph(out, Text(f"  destroyed: {counts}"))
+    out.print(Text("what remains", style="bold"))
+    for sentence in certificate.remains:
+        paragraph(out, Text(f"  {sentence}"))
+
+
+def scrubbed(result: Scrubbed) -> None:
+    """What a scrub rewrote, and what it could not."""
+    out = console()
+    out.print(Text(f"rewritten: {', '.join(result.tables)}"))
+    if not result.statistics:
+        paragraph(
+            out,
+            Text(
+                "The planner's statistics may hold values still: this user may not clear them. Have the "
+                "database's owner, or a superuser, run it.",
+                style="yellow",
+            ),
+        )
+    if not result.checkpointed:
+        out.print(Text("The old files go with the next checkpoint.", style="yellow"))
+
+
 def _deed(result: Recorded) -> str:
     what = plain(result.name or "") if result.id is None else name(result)
     if result.repeated:
@@ -118,6 +164,10 @@ def _deed(result: Recorded) -> str:
     if result.verb in ("end", "retract"):
         done = "ended" if result.verb == "end" else "retracted"
         return f"{done} {what}, which loses {_spans(result.taken) or 'nothing'}"
+    if result.verb == "erase":
+        return f"erased {what}, which loses {_spans(result.taken) or 'no validity'}"
+    if result.verb == "lift_erasure":
+        return f"what {what} said may be recorded anew"
     if result.verb == "cite":
         return f"sources added to {what}"
     held = _spans(result.valid)
@@ -137,6 +187,17 @@ def embedded(count: int) -> None:
     console().print(f"{count:,} vectors computed" if count else "no fact lacks its vector")
 
 
+def moved(done: Moved) -> None:
+    """What a move of embeddings did."""
+    if done.switched:
+        said = f"{plain(done.model)} is the active space now"
+        said += f" (before: {plain(done.previous)})" if done.previous else ""
+        said += f"; {done.filled:,} vectors computed"
+        console().print(Text(said))
+    if done.notice:
+        console().print(Text(in_options(done.notice)))
+
+
 def imported(counts: dict[str, int], source: str) -> None:
     """What an import did."""
     said = f"{source}: {counts['recorded']:,} event{'' if counts['recorded'] == 1 else 's'} recorded"
@@ -145,3 +206,47 @@ def imported(counts: dict[str, int], source: str) -> None:
     if counts["unembedded"]:
         said += f", {counts['unembedded']:,} without a vector"
     console().print(Text(said))
+
+
+_VERDICTS = {
+    "equal": "the same answer",
+    "erased": "the same but for facts erased since",
+    "approximate": "ranked approximately then; asked exactly now",
+    "space_gone": "its embedding space is not registered here, so it cannot be asked again",
+    "rules_changed": "another answer: the rules of this package changed since",
+    "different": "ANOTHER ANSWER, which must not happen",
+}
+_STYLES = {"equal": "green", "erased": "yellow", "approximate": "yellow", "different": "bold red"}
+
+
+def verified(results: Iterable[tuple[str, str | None, Verification]]) -> None:
+    """Per answer whether it still stands."""
+    out = console()
+    for where, query, result in results:
+        said = Text.assemble((f"{result.outcome:13}", _STYLES.get(result.outcome, "red")), plain(where))
+        if query:
+            said.append(f"  {line(query)}", style="dim")
+        paragraph(out, said)
+        if result.outcome != "equal":
+            out.print(Text(f"{'':13}{_VERDICTS[result.outcome]}"))
+        if result.differences:
+            out.print(Text(f"{'':13}differs in: {', '.join(result.differences)}"))
+
+
+_MARKS = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "dim"}
+
+
+def findings(found: Iterable[Finding]) -> None:
+    """What a look at the database found, and what to do about it."""
+    out = console()
+    for finding in found:
+        paragraph(
+            out,
+            Text.assemble(
+                (f"{finding.state:8}", _MARKS[finding.state]),
+                (f"{finding.name:12}", "bold"),
+                plain(finding.said),
+            ),
+        )
+        if finding.advice:
+            paragraph(out, Text(f"{'':20}{plain(finding.advice)}"))

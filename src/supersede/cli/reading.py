@@ -64,12 +64,13 @@ def facts(
         str | None,
         typer.Option(metavar="FACT", help="The next page: the last fact of this one.", show_default=False),
     ] = None,
+    valid_during: options.During = None,
     basis: options.Basis = None,
     brief: options.Brief = False,  # noqa: FBT002
     **point: Any,  # noqa: ANN401
 ) -> int:
     """List every fact believed, oldest first. The exit status is 3 if there is none."""
-    said = options.said({"limit": limit, "after": after, **point})
+    said = options.said({"limit": limit, "after": after, "valid_during": valid_during, **point})
     if (again := options.read_basis(basis)) is not None:
         said = _only_basis(again, said)
     with session.open() as store, waiting("reading"):
@@ -103,7 +104,10 @@ def lineage(session: Session, fact: options.Fact) -> None:
 
 def _only_basis(basis: str, said: dict[str, Any]) -> dict[str, Any]:
     if said:
-        names = ", ".join("--" + {"namespaces": "in"}.get(key, key).replace("_", "-") for key in said)
+        names = ", ".join(
+            "--" + {"namespaces": "in", "valid_during": "during"}.get(key, key).replace("_", "-")
+            for key in said
+        )
         raise Misused(f"a basis says all there is to ask; leave out {names}")
     return {"basis": basis}
 

@@ -23,6 +23,26 @@ def init(
         str,
         typer.Option(metavar="NAME", help="PostgreSQL text search configuration; fixed at the first init."),
     ] = "english",
+    min_similarity: Annotated[
+        float | None,
+        typer.Option(
+            metavar="COSINE",
+            min=0,
+            max=1,
+            help="Least of a match from now on, else the model's.",
+            show_default=False,
+        ),
+    ] = None,
+    near_duplicate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="COSINE",
+            min=0,
+            max=1,
+            help="From where two claims may be one, else the model's.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Prepare a database, or upgrade it: extensions, schema, embedding space. Safe to repeat."""
     from supersede.settings import Settings, display_url, normalise_url
@@ -36,7 +56,12 @@ def init(
 
             given = embedded.url(Settings().data_dir)
         url = normalise_url(given)
-        roles = FactStore.init(url.render_as_string(hide_password=False), text_search=text_search)
+        roles = FactStore.init(
+            url.render_as_string(hide_password=False),
+            text_search=text_search,
+            min_similarity=min_similarity,
+            near_duplicate=near_duplicate,
+        )
     text = f"ready: {display_url(url)}"
     if roles:
         text += "\nThis user may not create roles; have one who may run this, then run init again:\n"

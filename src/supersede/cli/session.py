@@ -39,6 +39,15 @@ Actor = Annotated[
         show_default=False,
     ),
 ]
+Run = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The run that writes belong to, to be undone as a whole, else $SUPERSEDE_RUN.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=_PANEL)]
 Debug = Annotated[
     bool,
@@ -52,6 +61,7 @@ SHARED: Options = {
     "url": (Url, None),
     "namespace": (Namespace, None),
     "actor": (Actor, None),
+    "run": (Run, None),
     "json": (Json, False),
     "debug": (Debug, False),
 }
@@ -64,6 +74,7 @@ class Session:
     url: str | None = None
     namespace: str | None = None
     actor: str | None = None
+    run: str | None = None
     json: bool = False
     debug: bool = False
 
@@ -83,7 +94,7 @@ class Session:
 
         self.set_up_log()
         with waiting("opening the store"):
-            return FactStore.open(self.url, namespace=self.namespace, actor=self.actor)
+            return FactStore.open(self.url, namespace=self.namespace, actor=self.actor, run=self.run)
 
     def set_up_log(self) -> None:
         """Send the package's log to stderr, and only with ``--debug``: results say what matters."""

@@ -12,9 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.printing import console, line, name, paragraph, plain, span
-from supersede.models import Fact
 from supersede.periods import Period, format_short
-from supersede.timelines import Evidence, History, HistoryEdge, Lineage, LineageFact
+from supersede.timelines import Change, Diff, Evidence, History, HistoryEdge, Lineage, LineageFact
 
 # A chain can be dozens of facts long; further in, a claim would have no room left.
 _DEEPEST_INDENT = 8
@@ -23,7 +22,7 @@ _DEEPEST_INDENT = 8
 def print_history(found: History) -> None:
     """The fact, its versions as rectangles of the two times, its sources and its edges."""
     out = console()
-    paragraph(out, _head(found.fact))
+    paragraph(out, _head(found))
     versions = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="dim", leading=1)
     for heading in ("valid", "known", "opened by", "closed by"):
         versions.add_column(heading, overflow="fold")
@@ -48,7 +47,7 @@ def print_history(found: History) -> None:
 def print_lineage(found: Lineage) -> None:
     """The facts up and down the chain, each below the one it is next to."""
     out = console()
-    paragraph(out, _head(found.fact))
+    paragraph(out, _head(found))
     for label, facts in (("superseded by", found.descendants), ("supersedes", found.ancestors)):
         if facts:
             out.print(Text(f"\n{label}", style="bold"))
@@ -58,7 +57,33 @@ def print_lineage(found: Lineage) -> None:
         out.print("It supersedes nothing, and nothing supersedes it.")
 
 
-def _head(fact: Fact) -> Text:
+def print_diff(found: Diff) -> None:
+    """Per fact what it gained and lost between the two instants, in the order of the first change."""
+    out = console()
+    at = f", about {format_short(found.valid_at)}" if found.valid_at else ""
+    between = f"from {format_short(found.known_from)} to {format_short(found.known_to)}"
+    out.print(Text(f"what was believed otherwise, {between}{at}", style="bold"))
+    if not found.changes:
+        out.print("nothing")
+    for change in found.changes:
+        claim = line(change.claim) if change.claim is not None else "(erased)"
+        paragraph(out, Text.assemble("\n", (name(change), "bold"), f"  {claim}"))
+        for each in _differences(change):
+            out.print(Padding(each, (0, 0, 0, 2), expand=False))
+
+
+def _differences(change: Change) -> Iterator[Text]:
+    for sign, periods, style in (("+", change.gained, "green"), ("-", change.lost, "red")):
+        for period in periods:
+            yield Text(f"{sign} {span(period)}", style=style)
+    for edge in change.superseded_by:
+        yield Text(f"superseded by {name(edge)} ({edge.reason})")
+
+
+def _head(found: History | Lineage) -> Text:
+    fact = found.fact
+    if found.erased:
+        return Text.assemble((name(fact), "bold"), (f"  erased {format_short(found.erased)}", "cyan"))
     now = f"valid {span(fact.valid)}" if fact.valid else "not valid now"
     return Text.assemble((name(fact), "bold"), f"  {plain(fact.claim)}  ", (now, "cyan"))
 
@@ -82,7 +107,7 @@ def _rows(facts: Sequence[LineageFact], root: str) -> Iterator[RenderableType]:
         row.add_row(
             str(fact.depth),
             f"{name(fact)} ({fact.reason})",
-            line(fact.claim or ""),
+            line(fact.claim or "(erased)"),
         )
         yield Padding(row, (0, 0, 0, 2 * min(fact.depth - 1, _DEEPEST_INDENT)), expand=False)
 

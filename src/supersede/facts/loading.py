@@ -16,7 +16,7 @@ from supersede import queries
 from supersede.errors import FactNotFound
 from supersede.facts.rows import Key, KnownRow, RankedRow, ReasonRow
 from supersede.models import Edge, Fact, Filters, Related
-from supersede.periods import Period
+from supersede.periods import Period, When, touches
 from supersede.queries import Question, Scope
 from supersede.schema import fact
 
@@ -29,7 +29,7 @@ def any_known(connection: sa.Connection, scope: Scope) -> bool:
 
 
 def known_facts(
-    connection: sa.Connection, scope: Scope, *, filters: Filters, valid_at: datetime
+    connection: sa.Connection, scope: Scope, *, filters: Filters, valid_at: When
 ) -> list[KnownRow]:
     """All facts known by then within the filters, in the order of an unranked answer."""
     rows = connection.execute(queries.known_facts(scope, filters=filters, valid_at=valid_at))
@@ -81,7 +81,7 @@ def unembedded(
 
 
 def reasons(
-    connection: sa.Connection, scope: Scope, keys: Sequence[Key], *, valid_at: datetime
+    connection: sa.Connection, scope: Scope, keys: Sequence[Key], *, valid_at: When
 ) -> list[ReasonRow]:
     """Why each of these facts is not current, in their order."""
     if not keys:
@@ -113,7 +113,7 @@ def folded(
 
 
 def taken_by(
-    connection: sa.Connection, scope: Scope, rows: Sequence[ReasonRow], *, valid_at: datetime
+    connection: sa.Connection, scope: Scope, rows: Sequence[ReasonRow], *, valid_at: When
 ) -> dict[Key, list[Edge]]:
     """For superseded facts, what took ``valid_at`` from each at the stamp in question."""
     stamps = {row.key: row.stamp for row in rows if row.reason == "superseded"}
@@ -123,7 +123,7 @@ def taken_by(
         row
         for row in connection.execute(queries.edges(scope, [key[1] for key in stamps], side="old"))
         if row.stamp == stamps.get((row.namespace, row.old_fact_id))
-        and any(valid_at in Period(r.lower, r.upper) for r in row.taken)
+        and any(touches(valid_at, Period(r.lower, r.upper)) for r in row.taken)
     ]
     names = refs(connection, scope, [row.new_fact_id for row in found])
     taken: dict[Key, list[Edge]] = defaultdict(list)
@@ -170,7 +170,7 @@ def load(
     scope: Scope,
     keys: Sequence[Key],
     *,
-    valid_at: datetime,
+    valid_at: When,
     space_id: int | None,
 ) -> dict[Key, Fact]:
     """Facts with their refs, sources and edges, all as known by then.
@@ -209,6 +209,7 @@ def load(
     for row in connection.execute(queries.details(scope, ids, valid_at=valid_at)):
         key = (row.namespace, row.fact_id)
         own = [e for e in evidence[key] if e.inherited_from is None]
+        periods = tuple(Period(held.lower, held.upper) for held in row.held)
         ordered = dict.fromkeys(e.source_uri for e in [*own, *evidence[key]])
         loaded[key] = Fact(
             # Of an erased fact, which histories and lineages show, nothing but the shape is left.
@@ -222,7 +223,8 @@ def load(
             predicate=row.predicate,
             object=row.object,
             data=row.data,
-            valid=as_period(row.valid_time),
+            valid=next(iter(periods), None),
+            periods=periods if isinstance(valid_at, Period) else (),
             asserted=row.asserted_at,
             recorded=row.stamp,
             confirmed=next((e.asserted_at for e in evidence[key] if e.asserted_at), None),

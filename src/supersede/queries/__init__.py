@@ -22,6 +22,11 @@ from supersede.queries.erasing import (
     erased_since,
     is_erased,
 )
+from supersede.queries.ledger import (
+    KINDS,
+    exported,
+    ledger_rows,
+)
 from supersede.queries.ranking import (
     FULL_MATCH,
     Question,
@@ -32,7 +37,11 @@ from supersede.queries.ranking import (
     unembedded,
 )
 from supersede.queries.registry import (
+    has_seen,
     heads,
+    is_active,
+    namespaces,
+    space_counts,
     state,
     unfilled,
 )
@@ -41,9 +50,12 @@ from supersede.queries.scope import (
     among,
     these,
 )
+from supersede.queries.tables import TABLES, table
 
 __all__ = [
     "FULL_MATCH",
+    "KINDS",
+    "TABLES",
     "Question",
     "Scope",
     "among",
@@ -53,15 +65,22 @@ __all__ = [
     "edges",
     "erased_current",
     "erased_since",
+    "exported",
+    "has_seen",
     "heads",
+    "is_active",
     "is_erased",
     "known_facts",
+    "ledger_rows",
+    "namespaces",
     "ranked",
     "reasons",
     "refs",
     "resolve",
     "sources",
+    "space_counts",
     "state",
+    "table",
     "these",
     "unembedded",
     "unfilled",

@@ -10,6 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from supersede.periods import When
 from supersede.queries.scope import Scope, Statement, among, current, known
 from supersede.schema import (
     INSTANT,
@@ -26,12 +27,23 @@ from supersede.schema import (
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def details(scope: Scope, ids: Sequence[UUID], *, valid_at: datetime) -> Statement:
-    """The content of facts, with the period that holds ``valid_at`` where they are current."""
+def details(scope: Scope, ids: Sequence[UUID], *, valid_at: When) -> Statement:
+    """The content of facts, with the periods in which they are current, earliest first: none, or one.
+
+    Where ``valid_at`` is a period, all that overlap it.
+    """
     rows = scope.rows()
+    held = sa.func.array(
+        sa.select(fact_version.c.valid_time)
+        .where(current(rows, valid_at))
+        .order_by(fact_version.c.valid_time)
+        .correlate(fact, rows)
+        .scalar_subquery(),
+        type_=pg.ARRAY(pg.TSTZRANGE),
+    )
     return (
-        sa.select(fact, fact_version.c.valid_time)
-        .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
+        sa.select(fact, held.label("held"))
+        .select_from(rows.join(fact, known(rows)))
         .where(among(fact.c.fact_id, ids))
     )
 
@@ -204,9 +216,13 @@ def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
         .where(here == fact_id)
         .cte("chain", recursive=True)
     )
+    # No verb closes a ring; where a table was written to directly, this ends all the same: no chain is
+    # longer than there are edges.
+    edge = supersedes.alias()
+    edges = sa.select(sa.func.count()).where(edge.c.namespace == rows.c.namespace).scalar_subquery()
     chain = chain.union(
         sa.select(there, here, supersedes.c.reason, supersedes.c.stamp, chain.c.depth + 1)
         .join(rows, known)
-        .join(chain, here == chain.c.fact_id)
+        .join(chain, sa.and_(here == chain.c.fact_id, chain.c.depth < edges))
     )
     return sa.select(chain).order_by(chain.c.depth, chain.c.stamp.desc(), chain.c.next_to)

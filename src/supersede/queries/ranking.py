@@ -13,6 +13,7 @@ from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy.dialects import postgresql as pg
 
 from supersede.models import Filters
+from supersede.periods import Period, When
 from supersede.queries.erasing import is_erased
 from supersede.queries.scope import Scope, Statement, current, known, matches
 from supersede.schema import (
@@ -27,29 +28,23 @@ from supersede.schema import (
 FULL_MATCH = 0.0607927
 
 
-def known_facts(scope: Scope, *, filters: Filters, valid_at: datetime) -> Statement:
+def known_facts(scope: Scope, *, filters: Filters, valid_at: When) -> Statement:
     """Every fact known by then within the filters: its key, whether it is current, its trust, whether erased.
 
-    Ordered by the start of the current period, then stamp, namespace and id.
+    One row each, ordered by the start of the (first) current period, then stamp, namespace and id.
     """
     rows = scope.rows()
-    return (
-        sa.select(
-            fact.c.namespace,
-            fact.c.fact_id,
-            fact_version.c.fact_id.is_not(None),
-            fact.c.trust,
-            is_erased,
-        )
+    is_current, start = fact_version.c.fact_id.is_not(None), sa.func.lower(fact_version.c.valid_time)
+    found = (
+        sa.select(fact.c.namespace, fact.c.fact_id, is_current, fact.c.trust, is_erased)
         .select_from(rows.join(fact, known(rows)).outerjoin(fact_version, current(rows, valid_at)))
         .where(*matches(filters))
-        .order_by(
-            sa.func.lower(fact_version.c.valid_time).asc().nulls_first(),
-            fact.c.stamp,
-            fact.c.namespace,
-            fact.c.fact_id,
-        )
     )
+    if isinstance(valid_at, Period):
+        key = fact.c.namespace, fact.c.fact_id
+        start = sa.func.lower(sa.func.range_agg(fact_version.c.valid_time))
+        found = found.group_by(*key, fact.c.trust, fact.c.stamp, is_current, is_erased)
+    return found.order_by(start.asc().nulls_first(), fact.c.stamp, fact.c.namespace, fact.c.fact_id)
 
 
 def any_known(scope: Scope) -> Statement:
@@ -273,21 +268,27 @@ def _every_word(question: Question) -> sa.ColumnElement[bool]:
     return fact.c.search.bool_op("@@")(words)
 
 
-def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetime) -> sa.TextualSelect:
+def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: When) -> sa.TextualSelect:
     """For facts that are known and not current: what last took ``valid_at`` away from each.
 
-    Rows: namespace, fact id, reason, and the stamp at which it was taken (None where it never reached).
+    Of a period, what took the last of it. Rows: namespace, fact id, reason, and the stamp at which it was
+    taken (None where it never reached).
     """
+    if isinstance(valid_at, Period):
+        start, end, bounds = valid_at.start, valid_at.end, "[)"
+    else:
+        start, end, bounds = valid_at, valid_at, "[]"
     return (
         sa.text(
             """
         select f.namespace, f.fact_id,
                case when took.stamp is null then
-                        case when reach.starts > :valid_at then 'not_yet_valid' else 'expired' end
+                        case when tstzrange(reach.starts, null) >> asked.about
+                             then 'not_yet_valid' else 'expired' end
                     when exists (
                         select from supersede.supersedes s
                         where s.namespace = f.namespace and s.old_fact_id = f.fact_id
-                          and s.stamp = took.stamp and s.taken @> cast(:valid_at as timestamptz))
+                          and s.stamp = took.stamp and s.taken && asked.about)
                     then 'superseded'
                     when took.verb in ('retract', 'undo') then 'retracted'
                     when took.verb = 'erase' then 'erased'
@@ -297,12 +298,13 @@ def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetim
                  as f(namespace, fact_id, place)
         join unnest(cast(:scope_namespaces as text[]), cast(:known_at as timestamptz[]))
                  as k(namespace, known_at) on k.namespace = f.namespace
+        cross join (select tstzrange(:asked_from, :asked_to, :asked_bounds)) as asked(about)
         left join lateral (
             select upper(v.tx_time) as stamp, o.verb
             from supersede.fact_version v
             join supersede.operation o on o.namespace = v.namespace and o.stamp = upper(v.tx_time)
             where not v.is_open and v.namespace = f.namespace and v.fact_id = f.fact_id
-              and upper(v.tx_time) <= k.known_at and v.valid_time @> cast(:valid_at as timestamptz)
+              and upper(v.tx_time) <= k.known_at and v.valid_time && asked.about
             order by upper(v.tx_time) desc
             limit 1) as took on true
         left join lateral (
@@ -315,7 +317,9 @@ def reasons(scope: Scope, keys: Sequence[tuple[str, UUID]], *, valid_at: datetim
         """
         )
         .bindparams(
-            valid_at=valid_at,
+            sa.bindparam("asked_from", start, INSTANT),
+            sa.bindparam("asked_to", end, INSTANT),
+            asked_bounds=bounds,
             namespaces=[name for name, _ in keys],
             ids=[fact_id for _, fact_id in keys],
             scope_namespaces=list(scope.namespaces),

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
 from supersede.models import Filters
+from supersede.periods import Period, When
 from supersede.schema import (
     INSTANT,
     fact,
@@ -87,16 +88,20 @@ def known(scope: sa.TableValuedAlias) -> sa.ColumnElement[bool]:
     return sa.and_(fact.c.namespace == scope.c.namespace, fact.c.stamp <= scope.c.known_at)
 
 
-def current(scope: sa.TableValuedAlias, valid_at: datetime) -> sa.ColumnElement[bool]:
-    """That a version of the fact holds the instant on both axes; at most one does."""
+def current(scope: sa.TableValuedAlias, valid_at: When) -> sa.ColumnElement[bool]:
+    """That a version of the fact holds the instant on both axes; at most one does.
+
+    Of a period, that it has an instant in common with the version; several versions may.
+    """
+    if isinstance(valid_at, Period):
+        holds = sa.func.supersede.is_current_within
+        when: sa.ColumnElement[Any] = sa.func.tstzrange(
+            sa.literal(valid_at.start, INSTANT), sa.literal(valid_at.end, INSTANT)
+        )
+    else:
+        holds, when = sa.func.supersede.is_current, sa.literal(valid_at, INSTANT)
     return sa.and_(
         fact_version.c.namespace == fact.c.namespace,
         fact_version.c.fact_id == fact.c.fact_id,
-        sa.func.supersede.is_current(
-            fact_version.c.valid_time,
-            fact_version.c.tx_time,
-            sa.literal(valid_at, INSTANT),
-            scope.c.known_at,
-            type_=sa.Boolean,
-        ),
+        holds(fact_version.c.valid_time, fact_version.c.tx_time, when, scope.c.known_at, type_=sa.Boolean),
     )
