@@ -412,7 +412,8 @@ class Pair(Comparison):
         again = read(basis=str(basis) if self.tally["answers asked again"] % 2 else basis)
         if self._erased_since(answer):
             self.tally["answers asked again after an erasure"] += 1
-            assert store.verify(answer).outcome in {"equal", "erased"}
+            verified = store.verify(answer)
+            assert verified.outcome in {"equal", "erased"}, f"{verified}: then\n{answer}\nnow\n{again}"
             if basis.question == "facts" and basis.after is None and basis.limit == ALL:
                 self.compare_answer(again)
                 self.compare_without_erased(again, answer)
