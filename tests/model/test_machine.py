@@ -1,9 +1,9 @@
 """Every verb at random, against a real database and against the model, step by step.
 
-The universe is small, so that things collide. In the suite it runs a fixed list of seeds, about a minute;
-``SUPERSEDE_MACHINE_SECONDS`` makes it run as long as you like, from a seed of its own. A failure prints the
-seed that replays it (``SUPERSEDE_MACHINE_SEED``) and the steps that lead to it, which
-:class:`model.pair.Pair` takes as they are.
+The universe is small, so that things collide. In the suite it runs a fixed list of seeds, a minute or two;
+``SUPERSEDE_MACHINE_SECONDS`` makes it run as long as you like, from a seed of its own, and with
+``SUPERSEDE_MACHINE_RESTARTS`` on a server that it stops and kills. A failure prints the seed that replays it
+(``SUPERSEDE_MACHINE_SEED``) and the steps that lead to it, which :class:`model.pair.Pair` takes as they are.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ class Machine(RuleBasedStateMachine):
         if random.randrange(3) == 0:
             for event in draw.dispute():
                 self.take({"write": namespace, "event": event, **draw.caller()})
-        if random.randrange(3) == 0:
+        if random.randrange(2) == 0:
             self.undo(namespace, random)
         self.look(random, [namespace])
 
     @rule(
         namespace=namespaces,
         random=chance,
-        events=st.integers(1, 4),
+        events=st.sampled_from([1, 1, 2, 3]),  # one that fails undoes them all
         late=st.sampled_from(["refuse", "next_stamp"]),
     )
     def replay(self, namespace: str, random: Random, events: int, late: str) -> None:
