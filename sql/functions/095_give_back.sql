@@ -24,8 +24,24 @@ begin
                       and newer.old_fact_id = s.old_fact_id and newer.stamp > s.stamp), '{}'))
                * p_held as taken
         from supersede.supersedes s
+        join supersede.fact f on f.namespace = s.namespace and f.fact_id = s.old_fact_id
         where s.namespace = p_namespace and s.new_fact_id = p_fact_id and s.reason <> 'amendment'
-        order by s.stamp desc, s.old_fact_id
+        -- First an old that supersedes others of them, or these would be given what it will stand in the
+        -- way of; then what was taken last. Never by id, which is random within a millisecond.
+        order by (
+            with recursive above(fact_id) as (
+                select e.new_fact_id from supersede.supersedes e
+                where e.namespace = p_namespace and e.old_fact_id = s.old_fact_id
+                  and e.reason <> 'amendment'
+                union
+                select e.new_fact_id from above a join supersede.supersedes e
+                  on e.namespace = p_namespace and e.old_fact_id = a.fact_id and e.reason <> 'amendment')
+            select count(*) from above a
+            where exists (
+                select from supersede.supersedes mine
+                where mine.namespace = p_namespace and mine.new_fact_id = p_fact_id
+                  and mine.old_fact_id = a.fact_id and mine.reason <> 'amendment')),
+            s.stamp desc, f.stamp desc
     loop
         select * into v_old from supersede.fact f
         where f.namespace = p_namespace and f.fact_id = v_edge.old_fact_id;

@@ -7,6 +7,7 @@ from typing import Any
 
 from model.oracle import FOREVER, NEVER, Book, Event, instant, printed
 from model.pair import Pair
+from supersede import FactStore
 
 DAYS = 12
 DAY = 86_400_000_000
@@ -14,6 +15,10 @@ FIRST = instant("2024-01-01T00:00:00Z")
 
 VALUES = ["lima", "lima", " Lima", "ＬＩＭＡ", "quito", "quito", "rome", "oslo"]
 SOURCES = ["s0", "s1", "s2", "s3"]
+KINDS = ["decision", "decision", "note"]
+DATA = [{"team": "red"}, {"team": "blue", "tags": ["a", "b"]}, {"team": "red", "size": {"n": 1}}]
+WHERE = [{"team": "red"}, {"tags": ["b"]}, {"size": {"n": 1}}, {"team": "red", "size": {}}, {"n": 1}]
+ACTORS = ["ann", "bot", "bot"]
 REASONS = ["change", "change", "correction", "refinement", "duplicate"]
 
 
@@ -51,6 +56,8 @@ class Chance:
             self.cite: 3,
             self.declare: 5,
         }
+        if hasattr(FactStore, "erase"):
+            verbs |= {self.erase: 2} | ({self.lift: 8} if self.book.banned else {})
         (verb,) = self.random.choices(list(verbs), list(verbs.values()))
         event = verb()
         if self.often(3):
@@ -102,6 +109,54 @@ class Chance:
         name = self.random.choice(["hq", "hq", "HQ", "tag"])
         return {"op": "declare_predicate", "name": name, "cardinality": cardinality}
 
+    def dispute(self) -> list[Event]:
+        """What one fact took from another; what happens to the loser then; and the taker is withdrawn."""
+        book = self.book
+        edges = [
+            e
+            for e in book.edges
+            if e.taken and book.covers(e.new) and not {e.new, e.old} & book.erased.keys()
+        ]
+        if not edges:
+            return [self.supersede()]
+        edge = self.random.choice(edges[-6:])
+        old = self.named(edge.old)
+        start, last = self.days()
+        later = {"subject": "acme", "predicate": "hq"} if self.often(50) else {}
+        between: list[Event] = [
+            {"op": "end", "ref": old, "when": start} | ({"until": last} if self.often(50) else {}),
+            {"op": "retract", "ref": old},
+            {"op": "reinstate", "ref": old, "valid_from": start, "valid_to": last},
+            {"op": "supersede", "old": [old], "if_not_current": "link", "valid_from": start, "valid_to": last}
+            | self.content(said=0)
+            | later,
+            {"op": "supersede", "old": [old], "by": self.named(edge.new), "valid_from": start},
+            self.event(),
+        ]
+        found = self.random.sample(between, self.random.choice([1, 1, 2]))
+        return [*found, {"op": "retract", "ref": self.named(edge.new), "give_back": True}]
+
+    def named(self, fact: int) -> str:
+        return self.random.choice([self.book.name(fact), f"#{fact}"])
+
+    def erase(self) -> Event:
+        return {"op": "erase", "ref": self.fact(believed=50), "note": "by law"}
+
+    def lift(self) -> Event:
+        fact, _ = self.random.choice(self.book.banned)
+        return {"op": "lift_erasure", "ref": f"#{fact}", "note": "by law"}
+
+    def undoing(self) -> dict[str, Any]:
+        """What an actor did lately, or from some operation of before on."""
+        found = [o for o in self.book.operations if o.actor is not None]
+        one = self.random.choice(found[-4:] if self.often(70) else found)
+        until = self.random.choice(self.book.stamps) + 1 if self.often(10) else None
+        return {
+            "by": one.actor,
+            "since": printed(one.stamp - self.random.choice([0, 0, 1])),
+            "until": None if until is None or until <= one.stamp else printed(until),
+        }
+
     # -- arguments ----------------------------------------------------------------------------------------
 
     def fact(self, *, believed: int = 75) -> str:
@@ -152,6 +207,10 @@ class Chance:
             event["object"] = self.random.choice(VALUES)
         if self.often(40):
             event["trust"] = self.random.choice(["summary", "verbatim", "verbatim", "extracted"])
+        if self.often(25):
+            event["kind"] = self.random.choice(KINDS)
+        if self.often(25):
+            event["data"] = self.random.choice(DATA)
         if (ref := self.ref()) is not None:
             event["ref"] = ref
         return event | self.extra()
@@ -181,8 +240,8 @@ class Chance:
 
     # -- points -------------------------------------------------------------------------------------------
 
-    def question(self, namespaces: list[str]) -> dict[str, Any]:
-        """An instant of each time, near where something happened; sometimes about one subject."""
+    def point(self, namespaces: list[str]) -> dict[str, Any]:
+        """An instant of each time, near where something happened."""
         books = [self.pair.oracle.book(namespace) for namespace in namespaces]
         edges = [at for book in books for v in book.versions for at in (v.start, v.end)]
         instants = [FIRST + number * DAY for number in range(-1, DAYS + 2)]
@@ -192,8 +251,53 @@ class Chance:
         known_at = self.random.choice(stamps if self.often(60) else stamps[-5:]) + self.random.choice(
             [0, 0, -1]
         )
-        about = {"subject": self.random.choice(["acme", "ACME ", "ops"])} if self.often(15) else {}
-        return about | {
+        return {
             "valid_at": printed(valid_at) if self.often(90) else None,
             "known_at": printed(known_at) if self.often(70) else None,
         }
+
+    def question(self, namespaces: list[str]) -> dict[str, Any]:
+        """A point, sometimes with filters, sometimes in pages."""
+        filters = {
+            "subject": ["acme", "ACME ", "ops"],
+            "predicate": ["hq", "Hq", "tag"],
+            "object": ["lima", "ｌｉｍａ", "rome"],
+            "kind": ["decision", "note", "fact"],
+            "where": WHERE,
+            "min_trust": ["verbatim", "extracted", "summary"],
+        }
+        asked = self.point(namespaces)
+        if self.often(30):
+            chosen = self.random.sample(list(filters), self.random.choice([1, 1, 2]))
+            asked["which"] = {key: self.random.choice(filters[key]) for key in chosen}
+        if self.often(15):
+            asked["page"] = self.random.choice([1, 2, 3])
+        return asked | self.road()
+
+    def ranking(self, namespaces: list[str]) -> dict[str, Any]:
+        """A question of one word at a point."""
+        word = self.random.choice(["lima", "Lima", "quito", "rome", "oslo", "2"])
+        top_k = self.random.choice([1, 3, 1_000, 1_000])
+        return {"word": word, "top_k": top_k, **self.point(namespaces), **self.road()}
+
+    def period(self) -> dict[str, Any]:
+        """Two instants between which belief may have changed."""
+        stamps = sorted(self.random.choice(self.book.stamps) for _ in range(2))
+        about = self.point([self.namespace])["valid_at"] if self.often(40) else None
+        since = stamps[0] - self.random.choice([0, 0, 1])
+        return {
+            "from": printed(since),
+            "to": None if self.often(40) else printed(stamps[1] - self.random.choice([0, 0, 1])),
+            "valid_at": about,
+        } | self.road()
+
+    # -- who calls, and how -------------------------------------------------------------------------------
+
+    def road(self) -> dict[str, Any]:
+        """Python mostly; sometimes asyncio."""
+        return {"road": "async"} if self.often(15) else {}
+
+    def caller(self) -> dict[str, Any]:
+        """Any road, and sometimes a name for the ledger."""
+        road = {"road": self.random.choice(["async", "sql"])} if self.often(30) else {}
+        return road | ({"actor": self.random.choice(ACTORS)} if self.often(50) else {})

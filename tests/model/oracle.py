@@ -15,7 +15,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -94,12 +94,23 @@ def malformed(event: Event) -> set[str]:
     return found
 
 
-_CONTENT = ("claim", "ref", "subject", "predicate", "object", "trust")
+_CONTENT = ("claim", "ref", "subject", "predicate", "object", "kind", "data", "trust")
 _BOUNDS_SAID = [("valid_from", "valid_to"), ("when", "until")]
 
 
 def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).lower().split())
+
+
+def contains(data: Any, wanted: Any) -> bool:
+    """Whether JSON holds other JSON, key by key; of a list every element somewhere."""
+    if isinstance(wanted, dict):
+        return isinstance(data, dict) and all(
+            key in data and contains(data[key], value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return isinstance(data, list) and all(any(contains(d, w) for d in data) for w in wanted)
+    return type(data) is type(wanted) and bool(data == wanted)
 
 
 # -- what is recorded ---------------------------------------------------------------------------------------
@@ -108,16 +119,36 @@ def fold(text: str) -> str:
 @dataclass(frozen=True)
 class Fact:
     number: int
-    claim: str
+    claim: str | None  # None once it was erased
     subject: str | None
     predicate: str | None
     object: str | None
     trust: str
     stamp: int
+    kind: str = "fact"
+    data: Any = None
 
     @property
     def value(self) -> str:
-        return fold(self.object if self.object is not None else self.claim)
+        return fold(self.object if self.object is not None else self.claim or "")
+
+    @property
+    def marks(self) -> set[tuple[str, ...]]:
+        """By what it is known again after it was erased."""
+        triple = [self.subject, self.predicate, self.object]
+        found: set[tuple[str, ...]] = {(fold(self.claim or ""),)}
+        if None not in triple:
+            found.add(tuple(fold(part or "") for part in triple))
+        return found
+
+    def matches(self, which: dict[str, Any]) -> bool:
+        """Whether a question with these filters is about it."""
+        for key in ("subject", "predicate", "object"):
+            if which.get(key) is not None and fold(getattr(self, key) or "") != fold(which[key]):
+                return False
+        if which.get("kind") is not None and self.kind != which["kind"]:
+            return False
+        return which.get("where") is None or contains(self.data, which["where"])
 
 
 @dataclass
@@ -140,7 +171,8 @@ class Edge:
 
 @dataclass(frozen=True)
 class Loss:
-    """Validity that a fact lost, and to what: ``superseded``, ``ended`` or ``retracted``.
+    """Validity that a fact lost, and to what: ``superseded``, ``ended``, ``retracted``, ``undone`` or
+    ``erased``.
 
     ``said`` is the period that an end spoke of, whatever of it there was to lose.
     """
@@ -150,6 +182,16 @@ class Loss:
     why: str
     stamp: int
     said: list[Period] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One line of the ledger. ``undoes``: the stamp of what it undid."""
+
+    stamp: int
+    verb: str
+    actor: str | None = None
+    undoes: int | None = None
 
 
 @dataclass
@@ -171,6 +213,7 @@ class Done:
 class Shown:
     """What is told of a fact: ``valid`` is the period that holds the instant asked about."""
 
+    said: tuple[Any, ...]  # claim, subject, predicate, object, kind, data, trust
     valid: Period | None
     recorded: int
     refs: list[str]
@@ -202,8 +245,14 @@ class Book:
         self.refs: dict[str, tuple[int, int]] = {}  # fact, stamp
         self.predicates: list[tuple[str, str, int]] = []  # folded name, cardinality, stamp
         self.handles: dict[tuple[str, str], tuple[str, Done]] = {}
-        self.stamps: list[int] = []
+        self.operations: list[Operation] = []
+        self.erased: dict[int, int] = {}  # fact, stamp
+        self.banned: list[tuple[int, set[tuple[str, ...]]]] = []  # what was erased and not lifted
         self.problems: set[str] = set()
+
+    @property
+    def stamps(self) -> list[int]:
+        return [operation.stamp for operation in self.operations]
 
     # -- looking ------------------------------------------------------------------------------------------
 
@@ -214,12 +263,18 @@ class Book:
     def open(self, fact: int) -> list[Version]:
         return [v for v in self.versions if v.fact == fact and v.closed == FOREVER]
 
-    def cardinality(self, predicate: str) -> str:
-        said = [cardinality for name, cardinality, _ in self.predicates if name == fold(predicate)]
+    def cardinality(self, predicate: str, known_at: Time = FOREVER) -> str:
+        said = [
+            cardinality
+            for name, cardinality, stamp in self.predicates
+            if name == fold(predicate) and stamp <= known_at
+        ]
         return said[-1] if said else "many"
 
-    def slot(self, fact: Fact) -> tuple[str, str] | None:
-        if fact.subject is None or fact.predicate is None or self.cardinality(fact.predicate) != "one":
+    def slot(self, fact: Fact, known_at: Time = FOREVER) -> tuple[str, str] | None:
+        if fact.subject is None or fact.predicate is None:
+            return None
+        if self.cardinality(fact.predicate, known_at) != "one":
             return None
         return fold(fact.subject), fold(fact.predicate)
 
@@ -235,7 +290,7 @@ class Book:
             return next((fact for fact in self.facts if f"#{fact.number}" == ref), None)
         return self.facts[self.refs[ref][0]] if ref in self.refs else None
 
-    def reaches(self, start: int, goal: int) -> bool:
+    def reaches(self, start: int, goal: int, known_at: Time = FOREVER) -> bool:
         """Whether one fact superseded the other, directly or through others."""
         seen, ahead = set(), [start]
         while ahead:
@@ -244,7 +299,11 @@ class Book:
                 return True
             if fact not in seen:
                 seen.add(fact)
-                ahead += [e.old for e in self.edges if e.new == fact and e.reason != "amendment"]
+                ahead += [
+                    e.old
+                    for e in self.edges
+                    if e.new == fact and e.reason != "amendment" and e.stamp <= known_at
+                ]
         return False
 
     # -- the algebra --------------------------------------------------------------------------------------
@@ -348,14 +407,20 @@ class Book:
             "retract": self.retract,
             "reinstate": self.reinstate,
             "cite": self.add_sources,
+            "erase": self.erase,
+            "lift_erasure": self.lift,
         }
         return verbs[event["op"]](event, stamp, now)
 
-    def guard(self, event: Event, facts: list[Fact], slot: list[Fact]) -> None:
-        """Has anything moved that the call acts on since the head that its decision saw?"""
+    def guard(self, event: Event, facts: list[Fact], fact: Fact | None = None) -> None:
+        """Has anything moved that the call acts on, or the slot of a fact, since what its decision saw?"""
         if "based_on" in event:
-            acted = {fact.number for fact in [*facts, *slot]}
+            acted = {fact.number for fact in facts}
             seen = NEVER if event["based_on"] is None else event["based_on"]
+            if fact is not None and self.slot(fact) is not None:
+                acted |= {other.number for other in self.neighbours(fact)}
+                # Which slot an erased fact was in is destroyed with it: it may have been this one.
+                acted |= self.erased.keys()
             moved = [v for v in self.versions if v.opened > seen or FOREVER > v.closed > seen]
             if acted & {version.fact for version in moved}:
                 self.problems.add("Conflict")
@@ -379,7 +444,7 @@ class Book:
 
     def remember(self, event: Event, stamp: int, now: int) -> Done:
         fact = self.draft(event, stamp)
-        self.guard(event, [], self.neighbours(fact))
+        self.guard(event, [], fact)
         return self.record(event, fact, [], self.said_period(event, fact, [], now), stamp)
 
     def supersede(self, event: Event, stamp: int, now: int) -> Done:
@@ -387,7 +452,7 @@ class Book:
         reason = event.get("reason", "change")
         by = self.by(event, olds)
         fact = by or self.draft(self.taken_over(event, olds, reason), stamp)
-        self.guard(event, [fact, *olds], self.neighbours(fact))
+        self.guard(event, [fact, *olds], fact)
         start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
         if start is not None and end is not None and start >= end:
             raise Refused({"InvalidPeriod"} | self.problems)
@@ -410,7 +475,7 @@ class Book:
         olds = self.olds(event)
         by = self.by(event, olds)
         fact = by or self.draft(event, stamp)
-        self.guard(event, [fact, *olds], self.neighbours(fact))
+        self.guard(event, [fact, *olds], fact)
         if by and event.get("valid_from") is None and event.get("valid_to") is None:
             periods = self.covers(by.number)
         else:
@@ -453,7 +518,7 @@ class Book:
 
     def end(self, event: Event, stamp: int, now: int) -> Done:
         fact = self.need(event["ref"])
-        self.guard(event, [fact], [])
+        self.guard(event, [fact])
         start, end = bound(event.get("when")), bound(event.get("until"))
         period = (now if start is None else start, FOREVER if end is None else end)
         if period[0] >= period[1]:
@@ -466,29 +531,47 @@ class Book:
 
     def retract(self, event: Event, stamp: int, _now: int) -> Done:
         fact = self.need(event["ref"])
-        self.guard(event, [fact], [])
+        self.guard(event, [fact])
         held = self.take(fact.number, [(NEVER, FOREVER)], stamp)
         if not held:
             self.problems.add("FactNotCurrent")
         self.losses.append(Loss(fact.number, held, "retracted", stamp))
         done = Done(stamp, fact.number, taken=held)
         if event.get("give_back", False):
-            for edge in reversed(self.edges):
-                if edge.new == fact.number and edge.reason != "amendment":
-                    back = self.can_go_back(edge, held)
-                    self.insert(edge.old, back, stamp)
-                    if back:
-                        done.given_back[edge.old] = joined(done.given_back.get(edge.old, []) + back)
+            own = [edge for edge in self.edges if edge.new == fact.number and edge.reason != "amendment"]
+            for edge in self.in_turn(own):
+                back = self.can_go_back(edge, held)
+                self.insert(edge.old, back, stamp)
+                if back:
+                    done.given_back[edge.old] = joined(done.given_back.get(edge.old, []) + back)
         return done
+
+    def in_turn(self, edges: list[Edge]) -> list[Edge]:
+        """Who gets something back first: an old that supersedes others, then what was taken last."""
+        olds = {edge.old for edge in edges}
+
+        def rank(edge: Edge) -> tuple[int, Time, Time]:
+            above = sum(self.reaches(other, edge.old) for other in olds - {edge.old})
+            return above, -edge.stamp, -self.facts[edge.old].stamp
+
+        return sorted(edges, key=rank)
 
     def can_go_back(self, edge: Edge, held: list[Period]) -> list[Period]:
         """What a retracted fact took from an old one by this edge and may be given back."""
-        since = [loss for loss in self.losses if loss.fact == edge.old and loss.stamp > edge.stamp]
+        if edge.old in self.erased:
+            return []
+        since = [
+            loss
+            for loss in self.losses
+            if loss.fact == edge.old and loss.stamp > edge.stamp and not self.undone(loss.stamp)
+        ]
         if any(loss.why == "retracted" for loss in since):
             return []
         back = minus(both(edge.taken, held), self.covers(edge.old))
+        back = minus(back, self.given_by_undone(edge.old, edge.stamp))
         for other in self.edges:
-            if other.old == edge.old and other.new != edge.new and other.reason != "amendment":
+            stands = other.reason != "amendment" and not self.undone(other.stamp)
+            if other.old == edge.old and other.new != edge.new and stands:
                 back = minus(back, self.covers(other.new))
         for other in self.neighbours(self.facts[edge.old]):
             back = minus(back, self.covers(other.number))
@@ -499,7 +582,7 @@ class Book:
 
     def reinstate(self, event: Event, stamp: int, _now: int) -> Done:
         fact = self.need(event["ref"])
-        self.guard(event, [fact], self.neighbours(fact))
+        self.guard(event, [fact], fact)
         start, end = bound(event.get("valid_from")), bound(event.get("valid_to"))
         if start is not None and end is not None:
             periods = [(start, end)] if start < end else []
@@ -521,9 +604,92 @@ class Book:
 
     def add_sources(self, event: Event, stamp: int, _now: int) -> Done:
         fact = self.need(event["ref"])
-        self.guard(event, [fact], [])
+        self.guard(event, [fact])
         self.cite(fact.number, event["sources"], stamp)
         return Done(stamp, fact.number)
+
+    # -- erasing ------------------------------------------------------------------------------------------
+
+    def erase(self, event: Event, stamp: int, _now: int) -> Done:
+        fact = self.need(event["ref"])
+        held = self.take(fact.number, [(NEVER, FOREVER)], stamp)
+        self.losses.append(Loss(fact.number, held, "erased", stamp))
+        self.erased[fact.number] = stamp
+        self.banned.append((fact.number, fact.marks))
+        nothing = {"claim": None, "subject": None, "predicate": None, "object": None, "data": None}
+        self.facts[fact.number] = replace(fact, **nothing)
+        self.refs = {ref: named for ref, named in self.refs.items() if named[0] != fact.number}
+        self.evidence = [cited for cited in self.evidence if cited[0] != fact.number]
+        return Done(stamp, fact.number, taken=held)
+
+    def lift(self, event: Event, stamp: int, _now: int) -> Done:
+        fact = self.find(event["ref"])
+        if fact is None:
+            raise Refused({"FactNotFound"} | self.problems)
+        left = [(number, marks) for number, marks in self.banned if number != fact.number]
+        if left == self.banned:
+            self.problems.add("InvalidInput")  # not erased, or lifted already
+        self.banned = left
+        return Done(stamp, fact.number)
+
+    # -- undoing ------------------------------------------------------------------------------------------
+
+    def undone(self, stamp: int) -> bool:
+        """Whether an operation stands undone: an undo of it does, that was not undone in its turn."""
+        return any(o.undoes == stamp and not self.undone(o.stamp) for o in self.operations)
+
+    def gained(self, fact: int, stamp: int) -> list[Period]:
+        return minus(self.held(fact, stamp), self.held(fact, stamp - 1))
+
+    def lost(self, fact: int, stamp: int) -> list[Period]:
+        return minus(self.held(fact, stamp - 1), self.held(fact, stamp))
+
+    def given_by_undone(self, fact: int, before: int) -> list[Period]:
+        """What a fact held just before a stamp by the grace of operations that stand undone."""
+        found: list[Period] = []
+        for operation in self.operations:
+            if operation.stamp < before:
+                found = minus(found, self.gained(fact, operation.stamp))
+                if self.undone(operation.stamp):
+                    found = joined(found + self.gained(fact, operation.stamp))
+        return found
+
+    def moved_by(self, stamp: int) -> set[int]:
+        return {v.fact for v in self.versions if stamp in {v.opened, v.closed}}
+
+    def untouched_since(self, stamp: int) -> bool:
+        """Whether nothing that an operation moved, nor anything in its slots or above it, was moved since."""
+        facts = self.moved_by(stamp)
+        near = facts | {other.number for f in facts for other in self.neighbours(self.facts[f])}
+        near |= {edge.new for edge in self.edges if edge.old in facts}
+        later = {v.fact for v in self.versions if v.opened > stamp or FOREVER > v.closed > stamp}
+        return not near & later and not facts & self.erased.keys()
+
+    def undo(
+        self, stamp: int, of: int, withdrawn: dict[int, list[Period]], given: dict[int, list[Period]]
+    ) -> None:
+        """One operation undone, as the store says that it was; whether it may have been is checked here.
+
+        What stands in the way of a piece of validity is for the store to say; here are the bounds within
+        which it may, and the whole of it where nothing else happened to these facts.
+        """
+        for fact, periods in withdrawn.items():
+            assert not minus(periods, both(self.gained(fact, of), self.covers(fact))), "cut what it had not"
+        for fact, periods in given.items():
+            assert not minus(periods, self.lost(fact, of)), "gave back what was not taken"
+            assert fact not in self.erased, "gave to an erased fact"
+            assert not both(periods, self.covers(fact)), "gave back what is held"
+        if self.untouched_since(of):
+            facts = self.moved_by(of)
+            # What a fact held by the grace of something undone since is not its own to have again.
+            lost = lambda fact, at: minus(self.lost(fact, at), self.given_by_undone(fact, at))  # noqa: E731
+            for found, rule in ((withdrawn, self.gained), (given, lost)):
+                wanted = {fact: rule(fact, of) for fact in facts if rule(fact, of)}
+                assert found == wanted, f"undone alone: the store\n{found}\nthe model\n{wanted}"
+        for fact, periods in withdrawn.items():
+            self.losses.append(Loss(fact, self.take(fact, periods, stamp), "undone", stamp))
+        for fact, periods in given.items():
+            self.insert(fact, periods, stamp)
 
     # -- arguments ----------------------------------------------------------------------------------------
 
@@ -531,6 +697,8 @@ class Book:
         fact = self.find(ref)
         if fact is None:
             raise Refused({"FactNotFound"} | self.problems)
+        if fact.number in self.erased:
+            raise Refused({"Erased"} | self.problems)
         return fact
 
     def olds(self, event: Event) -> list[Fact]:
@@ -556,7 +724,11 @@ class Book:
     def draft(self, event: Event, stamp: int) -> Fact:
         said = {key: event.get(key) for key in ("subject", "predicate", "object")}
         trust = event.get("trust", "extracted")
-        return Fact(len(self.facts), event["claim"], **said, trust=trust, stamp=stamp)
+        more = {"kind": event.get("kind", "fact"), "data": event.get("data")}
+        fact = Fact(len(self.facts), event["claim"], **said, trust=trust, stamp=stamp, **more)
+        if any(marks & fact.marks for _, marks in self.banned):
+            self.problems.add("Erased")
+        return fact
 
     def taken_over(self, event: Event, olds: list[Fact], reason: str) -> Event:
         """The event with what it takes over from olds that are about one thing, if it is about that too."""
@@ -600,7 +772,7 @@ class Book:
         ]
         if lost:
             last = max(lost, key=lambda loss: loss.stamp)
-            return "expired" if last.why == "ended" else last.why
+            return {"ended": "expired", "undone": "retracted"}.get(last.why, last.why)
         known = [v for v in self.versions if v.fact == fact and v.opened <= known_at]
         return "not_yet_valid" if all(v.start > valid_at for v in known) else "expired"
 
@@ -610,14 +782,54 @@ class Book:
         took = [e for e in known if holds(e.taken, valid_at)]
         return {e.new for e in took if e.stamp == max(e.stamp for e in took)}
 
-    def answer(self, valid_at: Time, known_at: Time, *, about: str | None = None) -> Answer:
-        """Everything known by then (about one subject, if one is given), facts by their number."""
-        asked = [f for f in self.facts if about is None or fold(f.subject or "") == fold(about)]
-        known = [f.number for f in asked if f.stamp <= known_at]
-        shown = [f for f in known if self.current(f, valid_at, known_at)]
-        return Answer(
-            shown={f: self.show(f, valid_at, known_at) for f in shown},
-            withheld={f: self.why_not(f, valid_at, known_at) for f in known if f not in shown},
+    def answer(self, valid_at: Time, known_at: Time, **which: Any) -> Answer:
+        """Everything known by then, or of it what is asked for; facts by their number."""
+        at_least = TRUST[which.pop("min_trust", None) or "summary"]
+        asked = [f for f in self.facts if f.stamp <= known_at and f.matches(which)]
+        current = [f for f in asked if self.current(f.number, valid_at, known_at)]
+        left = [f for f in current if f.number not in self.erased]
+        shown = [f.number for f in left if TRUST[f.trust] >= at_least]
+        withheld = {f.number: "below_trust" for f in left if f.number not in shown}
+        withheld |= {f.number: "erased" for f in current if f not in left}
+        withheld |= {f.number: self.why_not(f.number, valid_at, known_at) for f in asked if f not in current}
+        return Answer({f: self.show(f, valid_at, known_at) for f in shown}, withheld)
+
+    def matching(self, word: str, valid_at: Time, known_at: Time) -> tuple[set[int], dict[int, str]]:
+        """What a question of one word is about: current facts, and why the others are withheld.
+
+        A current fact is there, too, where one holds the word that it superseded, directly or not.
+        """
+        known = [f for f in self.facts if f.stamp <= known_at]
+        own = {f.number for f in known if word.lower() in (f.claim or "").lower().split()}
+        current = {f.number for f in known if self.current(f.number, valid_at, known_at)}
+        erased = current & self.erased.keys()
+        current -= erased
+        heirs = {f for f in current if any(self.reaches(f, old, known_at) for old in own if old != f)}
+        dead = {f: self.why_not(f, valid_at, known_at) for f in own - current}
+        return current & own | heirs, dead | dict.fromkeys(erased, "erased")
+
+    def changes(
+        self, known_from: Time, known_to: Time, valid_at: Time | None
+    ) -> dict[int, tuple[list[Period], list[Period], set[tuple[int, str]]]]:
+        """Per fact that was believed otherwise: what it gained, what it lost, and what took it."""
+        found = {}
+        for fact in self.facts:
+            before, after = (self.held(fact.number, at) for at in (known_from, known_to))
+            gained, lost = minus(after, before), minus(before, after)
+            about = gained + lost if valid_at is None else [p for p in gained + lost if holds([p], valid_at)]
+            if about:
+                took = {
+                    (e.new, e.reason)
+                    for e in self.edges
+                    if e.old == fact.number and e.taken and known_from < e.stamp <= known_to
+                }
+                found[fact.number] = gained, lost, took
+        return found
+
+    def held(self, fact: int, known_at: Time) -> list[Period]:
+        """Where a fact was believed."""
+        return joined(
+            [(v.start, v.end) for v in self.versions if v.fact == fact and v.opened <= known_at < v.closed]
         )
 
     def show(self, fact: int, valid_at: Time, known_at: Time) -> Shown:
@@ -630,7 +842,9 @@ class Book:
             for v in self.versions
             if v.fact == fact and v.start <= valid_at < v.end and v.opened <= known_at < v.closed
         ]
+        f = self.facts[fact]
         return Shown(
+            said=(f.claim, f.subject, f.predicate, f.object, f.kind, f.data, f.trust),
             valid=valid[0] if valid else None,
             recorded=self.facts[fact].stamp,
             refs=[ref for ref, (f, stamp) in self.refs.items() if f == fact and stamp <= known_at],
@@ -666,17 +880,50 @@ class Oracle:
         head = self.book(namespace).head
         return self.clock if head is None else max(self.clock, head)
 
-    def write(self, namespace: str, event: Event) -> Done:
-        """A verb called live."""
-        book = self.book(namespace)
-        stamp = self.clock if book.head is None else max(self.clock, book.head + 1)
-        return self._write(namespace, event, handle_of(event), stamp, stamp, stamp)
+    def next_stamp(self, namespace: str) -> int:
+        head = self.book(namespace).head
+        return self.clock if head is None else max(self.clock, head + 1)
 
-    def replay(self, namespace: str, events: list[Event], *, late: str = "refuse") -> list[Done]:
+    def write(self, namespace: str, event: Event, *, actor: str | None = None) -> Done:
+        """A verb called live."""
+        stamp = self.next_stamp(namespace)
+        return self._write(namespace, event, handle_of(event), stamp, stamp, stamp, actor=actor)
+
+    def selected(self, namespace: str, actor: str | None, since: int, until: Time) -> list[Operation]:
+        """The operations of an actor (or of anybody) in a time, newest first."""
+        found = [
+            o
+            for o in self.book(namespace).operations
+            if since <= o.stamp < until and (actor is None or o.actor == actor)
+        ]
+        return found[::-1]
+
+    def undo(
+        self,
+        namespace: str,
+        of: int,
+        withdrawn: dict[int, list[Period]],
+        given: dict[int, list[Period]],
+        *,
+        actor: str | None = None,
+    ) -> int:
+        """One operation undone, as the store says that it was; its stamp."""
+        book = copy.deepcopy(self.book(namespace))
+        stamp = self.next_stamp(namespace)
+        assert not book.undone(of), "undone twice"
+        book.operations.append(Operation(stamp, "undo", actor, of))  # as things stand after it
+        book.undo(stamp, of, withdrawn, given)
+        book.head, book.recorded = stamp, max(book.recorded, stamp)
+        self.books[namespace] = book
+        return stamp
+
+    def replay(
+        self, namespace: str, events: list[Event], *, late: str = "refuse", actor: str | None = None
+    ) -> list[Done]:
         """A history with recording times of its own, all of it or nothing."""
         before = self.snapshot()
         try:
-            return [self._replay(namespace, event, late) for event in events]
+            return [self._replay(namespace, event, late, actor) for event in events]
         except Refused:
             self.restore(before)
             raise
@@ -687,13 +934,15 @@ class Oracle:
     def restore(self, books: dict[str, Book]) -> None:
         self.books = books
 
-    def _replay(self, namespace: str, event: Event, late: str) -> Done:
+    def _replay(self, namespace: str, event: Event, late: str, actor: str | None) -> Done:
         book = self.book(namespace)
         recorded = instant(event["recorded_at"])
         handle = handle_of(event) or (event["op"], json.dumps(event, sort_keys=True))
         disorder = recorded > self.clock or (recorded < book.recorded and late == "refuse")
         stamp = recorded if book.head is None else max(recorded, book.head + 1)
-        return self._write(namespace, event, handle, stamp, recorded, recorded, disorder=disorder)
+        return self._write(
+            namespace, event, handle, stamp, recorded, recorded, disorder=disorder, actor=actor
+        )
 
     def _write(
         self,
@@ -705,6 +954,7 @@ class Oracle:
         recorded: int,
         *,
         disorder: bool = False,
+        actor: str | None = None,
     ) -> Done:
         book = copy.deepcopy(self.book(namespace))
         said = {k: v for k, v in event.items() if k not in {"handle", "based_on", "recorded_at"}}
@@ -723,7 +973,7 @@ class Oracle:
         if handle is not None:
             book.handles[handle] = (digest, done)
         book.head = stamp
-        book.stamps.append(stamp)
+        book.operations.append(Operation(stamp, event["op"], actor))
         book.recorded = max(book.recorded, recorded)
         self.books[namespace] = book
         return done

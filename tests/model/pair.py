@@ -5,53 +5,70 @@ A step is JSON, so that what went wrong can be kept as it is:
 - ``{"clock": instant}``: the database's clock stands there from now on;
 - ``{"write": namespace, "event": event}``: a verb, called live;
 - ``{"replay": namespace, "events": [...], "late": "refuse" or "next_stamp"}``;
-- ``{"together": namespace, "events": [...], "raises": bool}``: a transaction, committed or not;
-- ``{"ask": [namespaces], "valid_at": instant or null, "known_at": instant or null}``;
-  with ``"subject"`` only facts about that;
+- ``{"together": namespace, "events": [...], "raises": bool}``: a transaction, committed or not; with
+  ``"killed"`` the server dies before its end;
+- ``{"undo": namespace, "by": actor, "since": instant, "until": instant or null}``: dry first, then done;
+- ``{"ask": [namespaces], "valid_at": instant or null, "known_at": instant or null}``; with ``"which"`` only
+  facts within these filters, with ``"page"`` so many at a time;
+- ``{"rank": [namespaces], "word": text, "top_k": n, ...}``: a question in words at such a point;
+- ``{"diff": namespace, "from": instant, "to": instant or null, "valid_at": instant or null}``;
 - ``{"look": namespace, "fact": name}``: one fact as it is now, its history, where it came from;
 - ``{"recall": n}``: the n-th answer so far, asked again by its basis and by its point;
 - ``{"reconnect": true}``;
+- ``{"restart": "stop" or "kill"}``: of a server of its own; else as ``reconnect``;
+- ``{"move": true}``: exported, and imported into a new database, where it goes on; else as ``reconnect``;
 - ``{"maintain": statement}``: what an administrator does at night.
 
-Events are written as a history writes them. A fact is named by a ref, or by ``#`` and its number in the
-order in which the namespace's facts were made; ``based_on`` is the number of an answer.
+Whatever calls the store may say by which ``"road"`` (sync, async, sql) and as which ``"actor"``. Events are
+written as a history writes them. A fact is named by a ref, or by ``#`` and its number in the order in which
+the namespace's facts were made; ``based_on`` is the number of an answer.
 """
 
 from __future__ import annotations
 
+import io
 import itertools
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 from uuid import uuid4
 
 import psycopg
-import pytest
 
-from databases import set_clock_over
-from model.oracle import (
-    FOREVER,
-    NEVER,
-    Book,
-    Done,
-    Event,
-    Oracle,
-    Period,
-    Refused,
-    Shown,
-    Time,
-    both,
-    instant,
-    joined,
+from model.compare import Comparison, periods, refuses, time, which_of
+from model.oracle import FOREVER, NEVER, Done, Event, Operation, Refused, instant, joined, printed
+from model.roads import Loop, Statements
+from supersede import (
+    NO_END,
+    NO_START,
+    FactStore,
+    Recorded,
+    ServerUnavailable,
+    SupersedeError,
 )
-from supersede import NO_END, NO_START, FactNotFound, FactStore, Recorded, SupersedeError
-from supersede import periods as product
-from supersede.models import Answer, Fact
-from supersede.verbs import Verbs
+from supersede.events import head_seen
+from supersede.models import Answer
 
 Step = dict[str, Any]
 
+_KINDS = {
+    *("clock", "write", "replay", "together", "undo", "ask", "rank", "diff", "look", "recall"),
+    *("reconnect", "restart", "move", "maintain"),
+}
+ALL = 1_000  # so many are all of them
 _numbers = itertools.count()
+_ON_ONE = {"end", "retract", "reinstate", "cite", "erase", "lift_erasure"}
+_UNDOABLE = {"remember", "supersede", "amend", "end", "retract", "reinstate", "undo"}
+_CLOCK = """
+    do $$
+    begin
+        if to_regclass('public.stopped_clock') is null then
+            create table public.stopped_clock as select now() as at;
+            create or replace function supersede.clock() returns timestamptz
+                language sql volatile parallel safe return (select c.at from public.stopped_clock c);
+        end if;
+    end
+    $$
+"""
 _BOUNDS = {"no_start": NO_START, "no_end": NO_END}
 
 
@@ -59,43 +76,56 @@ class Undo(Exception):
     """Raised inside a transaction to have it undone."""
 
 
-def time(at: datetime | None, unbounded: Time) -> Time:
-    return unbounded if at is None else instant(at.isoformat())
+class Server(Protocol):
+    """A server that a test may stop."""
+
+    def restart(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def start(self) -> None: ...
 
 
-def period(some: Any) -> Period:
-    return time(some[0], NEVER), time(some[1], FOREVER)
-
-
-def periods(some: Iterable[product.Period]) -> list[Period]:
-    return [period(one) for one in some]
-
-
-class Pair:
+class Pair(Comparison):
     """A store and a model, with namespaces of their own in a database that others may use too."""
 
-    def __init__(self, url: str, *, check: bool = True) -> None:
-        self.url = url
-        self.check = check
-        self.prefix = f"m{next(_numbers)}-{uuid4().hex[:8]}-"
-        self.look: psycopg.Connection[Any] = psycopg.connect(url, autocommit=True)
-        self.look.execute("set timezone = 'UTC'")
-        self.oracle = Oracle()
-        self.stores: dict[str, FactStore] = {}
-        self.ids: dict[str, list[str]] = {}
+    def __init__(
+        self, url: str, *, server: Server | None = None, fresh: Callable[[], str] | None = None
+    ) -> None:
+        """``fresh``: makes a prepared database and returns its URL."""
+        super().__init__(url, f"m{next(_numbers)}-{uuid4().hex[:8]}-")
+        self.server = server
+        self.fresh = fresh
+        self.raw = Statements.connect(url)
+        self.loop = Loop(url)
+        self.stores: dict[tuple[str, str | None], FactStore] = {}
         self.answers: list[Answer] = []
         self.steps: list[Step] = []
 
     def close(self) -> None:
+        self.disconnect()
+        self.loop.close()
+        self.look.close()
+        self.raw.close()
+
+    def disconnect(self) -> None:
         for store in self.stores.values():
             store.close()
         self.stores = {}
-        self.look.close()
+        self.loop.disconnect()
 
-    def store(self, namespace: str) -> FactStore:
-        if namespace not in self.stores:
-            self.stores[namespace] = FactStore.open(self.url, namespace=self.prefix + namespace)
-        return self.stores[namespace]
+    def store(self, namespace: str, step: Step | None = None) -> Any:
+        """By the road, and as the actor, that a step says."""
+        road, actor = (step or {}).get("road", "sync"), (step or {}).get("actor")
+        self.tally[f"road {road}"] += 1
+        name = self.prefix + namespace
+        if road == "sql":
+            return Statements(self.raw, name, actor)
+        if road == "async":
+            return self.loop.store(name, actor)
+        if (name, actor) not in self.stores:
+            self.stores[name, actor] = FactStore.open(self.url, namespace=name, actor=actor)
+        return self.stores[name, actor]
 
     # -- steps --------------------------------------------------------------------------------------------
 
@@ -107,44 +137,40 @@ class Pair:
 
     def step(self, step: Step) -> None:
         self.steps.append(step)
+        kind = next(key for key in step if key in _KINDS)
+        self.tally[f"step {kind}"] += 1
         try:
-            self._step(step)
+            getattr(self, f"_{kind}")(step)
+            if kind in {"write", "replay", "together"}:
+                self.compare_tables(step[kind])
         except AssertionError as difference:
             raise AssertionError(f"{difference}\n\nafter these steps:\n{self.story()}") from difference
 
     def story(self) -> str:
         return "[\n" + "".join(f"    {step!r},\n" for step in self.steps) + "]"
 
-    def _step(self, step: Step) -> None:
-        if "clock" in step:
-            set_clock_over(self.look, step["clock"])
-            self.oracle.clock = instant(step["clock"])
-        elif "write" in step:
-            self._write(step["write"], step["event"], self.store(step["write"]))
-            self.compare_tables(step["write"])
-        elif "replay" in step:
-            self._replay(step)
-            self.compare_tables(step["replay"])
-        elif "together" in step:
-            self._together(step)
-            self.compare_tables(step["together"])
-        elif "ask" in step:
-            self._ask(step)
-        elif "look" in step:
-            self._look(step["look"], step["fact"])
-        elif "recall" in step:
-            self._recall(self.answers[step["recall"]])
-        elif "maintain" in step:
-            self.look.execute(step["maintain"])
-        elif "reconnect" in step:
-            for store in self.stores.values():
-                store.close()
-            self.stores = {}
+    def _clock(self, step: Step) -> None:
+        self.set_clock(step["clock"])
+        self.oracle.clock = instant(step["clock"])
 
-    def _write(self, namespace: str, event: Event, verbs: Verbs) -> None:
+    def set_clock(self, at: str) -> None:
+        """By a row that the clock reads: a new function would have every plan made anew."""
+        self.look.execute(_CLOCK)
+        self.look.execute("update public.stopped_clock set at = %s", [at])
+
+    def _maintain(self, step: Step) -> None:
+        self.look.execute(step["maintain"])
+
+    def _reconnect(self, _step: Step) -> None:
+        self.disconnect()
+
+    def _write(self, step: Step) -> None:
+        self._do(step["write"], step["event"], self.store(step["write"], step), step.get("actor"))
+
+    def _do(self, namespace: str, event: Event, verbs: Any, actor: str | None) -> None:
         expected: Done | Refused
         try:
-            expected = self.oracle.write(namespace, self._as_model(namespace, event))
+            expected = self.oracle.write(namespace, self._as_model(namespace, event), actor=actor)
         except Refused as refused:
             expected = refused
         actual: Recorded | SupersedeError
@@ -152,123 +178,282 @@ class Pair:
             actual = self._call(verbs, namespace, event)
         except SupersedeError as error:
             actual = error
-        self._compare(namespace, expected, actual)
+        self.tally[f"{event['op']} {'refused' if isinstance(actual, SupersedeError) else 'done'}"] += 1
+        self.compare_result(namespace, expected, actual)
+
+    def _undo(self, step: Step) -> None:
+        """The store's word for what is undone, within the bounds of the model; the dry run tells the same."""
+        namespace, by = step["undo"], step["by"]
+        asked = {"actor": by, "since": step["since"], "until": step["until"]}
+        store, actor = self.store(namespace, step), step.get("actor")
+        now = self.oracle.now(namespace)
+        if instant(step["since"]) > now:
+            if namespace in self.oracle.books:
+                refuses(lambda: store.undo(**asked, dry_run=False), "InvalidInstant")
+            return
+        plan = store.undo(**asked, dry_run=True)
+        self.compare_tables(namespace)
+        done = store.undo(**asked, dry_run=False, based_on=plan)
+        as_planned = [o.model_copy(update={"undone_at": None}) for o in done.operations]
+        assert as_planned == list(plan.operations), f"planned\n{plan}\ndone\n{done}"
+
+        since, until = instant(step["since"]), instant(step["until"]) if step["until"] else FOREVER
+        wanted = self.oracle.selected(namespace, by, since, until)
+        assert [time(o.stamp, NEVER) for o in done.operations] == [o.stamp for o in wanted]
+        alone = len(wanted) == len(self.oracle.selected(namespace, None, since, FOREVER)) and all(
+            o.verb in _UNDOABLE - {"undo"} | {"cite"} for o in wanted
+        )
+        for found, operation in zip(done.operations, wanted, strict=True):
+            self._undone(namespace, found, operation, wanted, actor)
+        if alone:
+            self.tally["undone to the last"] += 1
+            book = self.oracle.book(namespace)
+            left = {f.number: book.covers(f.number) for f in book.facts}
+            before = {f.number: book.held(f.number, since - 1) for f in book.facts}
+            assert left == before, f"all undone since then: {left}\nthen: {before}"
+        self.compare_tables(namespace)
+
+    def _undone(
+        self, namespace: str, found: Any, operation: Operation, selected: list[Operation], actor: str | None
+    ) -> None:
+        """One operation of an undo."""
+        undone = self.oracle.book(namespace).undone(operation.stamp)
+        stays = {o.stamp for o in selected}
+        assert found.verb == operation.verb
+        if found.skipped is not None:
+            why = {
+                "history": operation.verb not in _UNDOABLE,
+                "already_undone": undone,
+                "undo_of_selected": operation.undoes in stays,
+            }
+            assert why[found.skipped], f"{found} of {operation}"
+            self.tally[f"operation passed over: {found.skipped}"] += 1
+            return
+        assert operation.verb in _UNDOABLE, f"{found} of {operation}"
+        self.tally["operation undone"] += 1
+        withdrawn, given = (
+            {self.number(each.id)[1]: joined(periods(each.valid)) for each in some}
+            for some in (found.withdrawn, found.given_back)
+        )
+        stamp = self.oracle.undo(namespace, operation.stamp, withdrawn, given, actor=actor)
+        assert time(found.undone_at, NEVER) == stamp
 
     def _replay(self, step: Step) -> None:
         namespace, late = step["replay"], step.get("late", "refuse")
         expected: list[Done] | Refused
         try:
-            expected = self.oracle.replay(namespace, step["events"], late=late)
+            expected = self.oracle.replay(namespace, step["events"], late=late, actor=step.get("actor"))
         except Refused as refused:
             expected = refused
         try:
-            actual = self.store(namespace).replay(
+            actual = self.store(namespace, step).replay(
                 [self._named(namespace, event) for event in step["events"]], out_of_order=late
             )
         except SupersedeError as error:
-            self._compare(namespace, expected if isinstance(expected, Refused) else expected[0], error)
+            self.tally["history refused"] += 1
+            self.compare_result(namespace, expected if isinstance(expected, Refused) else expected[0], error)
             return
         assert not isinstance(expected, Refused), f"the model refused by {expected!r}, the store did not"
-        for done, recorded in zip(expected, actual, strict=True):
-            self._compare(namespace, done, recorded)
+        for event, done, recorded in zip(step["events"], expected, actual, strict=True):
+            self.tally[f"{event['op']} replayed"] += 1
+            self.compare_result(namespace, done, recorded)
 
     def _together(self, step: Step) -> None:
         namespace = step["together"]
         before, ids = self.oracle.snapshot(), list(self.ids.get(namespace, []))
         try:
-            with self.store(namespace).transaction() as transaction:
+            with self.store(namespace, step).transaction() as transaction:
                 for event in step["events"]:
-                    self._write(namespace, event, transaction)
+                    self._do(namespace, event, transaction, step.get("actor"))
                 after, self.oracle.books = self.oracle.books, before
                 self.compare_tables(namespace)  # nobody sees anything of it yet
                 self.oracle.books = after
                 if step["raises"]:
                     raise Undo
+                if step.get("killed") and self.server is not None:
+                    self.server.kill()
+                elif step.get("killed"):
+                    raise Undo
         except Undo:
             self.oracle.restore(before)
             self.ids[namespace] = ids
+        except (ServerUnavailable, psycopg.OperationalError):
+            assert step.get("killed"), "nobody killed it"
+            self.tally["server killed in a transaction"] += 1
+            self.oracle.restore(before)
+            self.ids[namespace] = ids
+            self._back()
+        else:
+            assert not step.get("killed"), "it was committed by a dead server"
+
+    def _move(self, _step: Step) -> None:
+        if self.fresh is None or not self.oracle.books or not hasattr(FactStore, "import_ledger"):
+            return self.disconnect()
+        names = [self.prefix + namespace for namespace in self.oracle.books]
+        erased = any(book.erased for book in self.oracle.books.values())
+        ledger = io.BytesIO()
+        with FactStore.open(self.url) as store:
+            store.export_ledger(ledger, namespaces=names, with_erasure_key=erased)
+        self.disconnect()
+        self.url = self.fresh()
+        ledger.seek(0)
+        with FactStore.open(self.url) as store:
+            store.import_ledger(ledger)
+            again = io.BytesIO()
+            store.export_ledger(again, namespaces=names, with_erasure_key=erased)
+        assert again.getvalue() == ledger.getvalue(), "what was imported is exported otherwise"
+        self.loop.close()
+        self.loop = Loop(self.url)
+        return self._look_anew()
+
+    def _restart(self, step: Step) -> None:
+        if self.server is None:
+            return self.disconnect()
+        self.tally[f"server {step['restart']}"] += 1
+        (self.server.kill if step["restart"] == "kill" else self.server.restart)()
+        return self._back()
+
+    def _back(self) -> None:
+        """The server again, after it was gone. The stores are left to find that out by themselves."""
+        assert self.server is not None
+        self.server.start()
+        self._look_anew()
+
+    def _look_anew(self) -> None:
+        """At the database where it is now: everything is there."""
+        self.look.close()
+        self.raw.close()
+        self.connect()
+        self.raw = Statements.connect(self.url)
+        self.set_clock(printed(self.oracle.clock))
+        for namespace in self.oracle.books:
+            self.compare_tables(namespace)
+
+    def _point(self, step: Step) -> dict[str, Any]:
+        point = {key: step[key] for key in ("valid_at", "known_at") if step.get(key) is not None}
+        first = step.get("ask") or step.get("rank")
+        return point | {"namespaces": [self.prefix + name for name in first or []], "explain": True}
 
     def _ask(self, step: Step) -> None:
-        point = {key: step[key] for key in ("valid_at", "known_at") if step.get(key) is not None}
-        names = [self.prefix + namespace for namespace in step["ask"]]
-        which = {"subject": step["subject"]} if "subject" in step else {}
-        answer = self.store(step["ask"][0]).facts(**point, **which, namespaces=names, explain=True)
+        store, point, which = self.store(step["ask"][0], step), self._point(step), step.get("which", {})
+        if not self._exist(step["ask"]):
+            refuses(lambda: store.facts(**point, **which), "NamespaceNotFound")
+            return
+        answer = store.facts(**point, **which)
         self.answers.append(answer)
         self.compare_answer(answer)
+        self.compare_sql(answer)
+        if "page" in step:
+            pages = self._pages(store, answer, step["page"])
+            self.compare_pages(answer, pages)
+            self.answers += pages
 
-    def _recall(self, answer: Answer) -> None:
-        store = self.store(next(iter(answer.basis.heads)).removeprefix(self.prefix))
-        again = store.facts(basis=answer.basis)
-        assert again == answer, f"by its basis:\n{again}\nis not\n{answer}"
-        heads = answer.basis.heads.values()
-        if all(head is not None and answer.known_at <= head for head in heads):
-            by_point = store.facts(
-                valid_at=answer.valid_at,
-                known_at=answer.known_at,
-                namespaces=list(answer.basis.heads),
-                explain=True,
-                subject=answer.basis.filters.subject,
+    def _exist(self, names: list[str]) -> bool:
+        """Whether a question about namespaces can be asked: all but the store's own must be there."""
+        return all(name in self.oracle.books for name in names[1:])
+
+    def _pages(self, store: Any, whole: Answer, size: int) -> list[Answer]:
+        """The same question by its point, so many at a time."""
+        asked = {
+            "valid_at": whole.valid_at,
+            "known_at": whole.known_at,
+            "namespaces": list(whole.basis.heads),
+            "explain": True,
+            **which_of(whole),
+        }
+        pages: list[Answer] = []
+        while not pages or len(pages[-1].facts) == size:
+            after = pages[-1].facts[-1] if pages else None
+            pages.append(store.facts(**asked, limit=size, after=after))
+        return pages
+
+    def _rank(self, step: Step) -> None:
+        if not self._exist(step["rank"]):
+            return
+        store = self.store(step["rank"][0], step)
+        answer = store.ask(step["word"], top_k=step["top_k"], **self._point(step))
+        self.answers.append(answer)
+        if step["top_k"] >= ALL:
+            self.compare_ranked(answer, step["word"])
+
+    def _diff(self, step: Step) -> None:
+        namespace = step["diff"]
+        now = self.oracle.now(namespace)
+        until = now if step["to"] is None else instant(step["to"])
+        read = self.store(namespace, step).diff
+        if instant(step["from"]) >= until or until > now:
+            refuses(
+                lambda: read(step["from"], step["to"], valid_at=step["valid_at"]),
+                *("InvalidPeriod", "InvalidInstant"),
             )
+            return
+        self.compare_diff(namespace, read(step["from"], step["to"], valid_at=step["valid_at"]))
+
+    def _look(self, step: Step) -> None:
+        """One fact: now, through time, and what it came from."""
+        namespace = step["look"]
+        store, named = self.store(namespace, step), self._name(namespace, step["fact"])
+        fact = self.oracle.book(namespace).find(step["fact"])
+        if fact is not None:
+            self.compare_fact(store, namespace, fact, named)
+            return
+        for read in (store.get, store.history, store.lineage):
+            refuses(lambda read=read: read(named), "FactNotFound")
+
+    def _recall(self, step: Step) -> None:
+        self.recall(self.answers[step["recall"]])
+
+    def recall(self, answer: Answer) -> None:
+        """An answer asked again is the same, whatever happened since."""
+        self.tally["answers asked again"] += 1
+        basis = answer.basis
+        store = self.store(next(iter(basis.heads)).removeprefix(self.prefix))
+        read = getattr(store, basis.question)
+        again = read(basis=str(basis) if self.tally["answers asked again"] % 2 else basis)
+        if self._erased_since(answer):
+            self.tally["answers asked again after an erasure"] += 1
+            verified = store.verify(answer)
+            assert verified.outcome in {"equal", "erased"}, f"{verified}: then\n{answer}\nnow\n{again}"
+            if basis.question == "facts" and basis.after is None and basis.limit == ALL:
+                self.compare_answer(again)
+                self.compare_without_erased(again, answer)
+            return
+        assert again == answer, f"by its basis:\n{again}\nis not\n{answer}"
+        if all(head is not None and answer.known_at <= head for head in basis.heads.values()):
+            asked: dict[str, Any] = {
+                "valid_at": answer.valid_at,
+                "known_at": answer.known_at,
+                "namespaces": list(basis.heads),
+                "explain": True,
+                **which_of(answer),
+            }
+            if basis.question == "ask":
+                asked |= {"query": basis.query, "top_k": basis.limit}
+            else:
+                asked |= {"limit": basis.limit, "after": self._after(basis.after)}
+            by_point = read(**asked)
             now, then = (a.model_dump(exclude={"basis", "notice"}) for a in (by_point, answer))
             assert now == then, f"by its point:\n{by_point}\nis not\n{answer}"
 
-    def _look(self, namespace: str, name: str) -> None:
-        """One fact: now, through time, and what it came from."""
-        book = self.oracle.book(namespace)
-        fact = book.find(name)
-        store, named = self.store(namespace), self._name(namespace, name)
-        for read in (store.get, store.history, store.lineage):
-            if fact is None:
-                with pytest.raises(FactNotFound):
-                    read(named)
-        if fact is None:
-            return
-        now = self.oracle.now(namespace)
-        current = store.get(named)
-        assert self.number(current.id) == (namespace, fact.number)
-        expected = book.show(fact.number, now, now)
-        assert self.shown(current) == expected, f"get: the store\n{current}\nthe model\n{expected}"
+    def _erased_since(self, answer: Answer) -> bool:
+        """Whether something was erased after an answer that it may have seen."""
+        for name, head in answer.basis.heads.items():
+            book = self.oracle.book(name.removeprefix(self.prefix))
+            if head is not None and any(at > time(head, NEVER) for at in book.erased.values()):
+                return True
+        return False
 
-        history = store.history(named)
-        versions = [(fact.number, *period(v.valid), *period(v.known)) for v in history.versions]
-        own = [(v.fact, v.start, v.end, v.opened, v.closed) for v in book.versions if v.fact == fact.number]
-        assert believed(versions) == believed(own), f"history: the store\n{versions}\nthe model\n{own}"
-        # A source that says the same of the same date again adds nothing, so only the first is told.
-        cited, learnt = {}, {}
-        for evidence in reversed(history.evidence):
-            cited[evidence.source] = time(evidence.recorded, NEVER)
-        for source, at in [(s, at) for f, s, at in book.evidence if f == fact.number]:
-            learnt.setdefault(source, at)
-        assert cited == learnt, f"history of evidence: the store {cited}, the model {learnt}"
-        for edges, mine, other in (
-            (history.supersedes, "new", "old"),
-            (history.superseded_by, "old", "new"),
-        ):
-            found = sorted(
-                (self.number(e.id)[1], e.reason, time(e.recorded, NEVER), periods(e.taken)) for e in edges
-            )
-            wanted = sorted(
-                (getattr(e, other), e.reason, e.stamp, e.taken)
-                for e in book.edges
-                if getattr(e, mine) == fact.number and e.reason != "amendment"
-            )
-            assert found == wanted, f"history of edges: the store\n{found}\nthe model\n{wanted}"
-
-        lineage = store.lineage(named)
-        for found, reach in (
-            (lineage.ancestors, lambda other: book.reaches(fact.number, other)),
-            (lineage.descendants, lambda other: book.reaches(other, fact.number)),
-        ):
-            told = {self.number(f.id)[1] for f in found}
-            wanted = {f.number for f in book.facts if f != fact and reach(f.number)}
-            assert told == wanted, f"lineage: the store\n{told}\nthe model\n{wanted}"
+    @staticmethod
+    def _after(after: tuple[str, str] | None) -> str | None:
+        return None if after is None else after[1]
 
     def recall_all(self) -> None:
         self.steps.append({"recall": "all"})
         try:
             for answer in self.answers:
-                self._recall(answer)
-                self.compare_sql(answer)
+                self.recall(answer)
+                if not self._erased_since(answer):
+                    self.compare_sql(answer)
         except AssertionError as difference:
             raise AssertionError(f"{difference}\n\nafter these steps:\n{self.story()}") from difference
 
@@ -286,7 +471,7 @@ class Pair:
     def _named(self, namespace: str, event: Event) -> Event:
         """Facts named as the store knows them."""
         event = dict(event)
-        acts_on = "ref" if event["op"] in {"end", "retract", "reinstate", "cite"} else "by"
+        acts_on = "ref" if event["op"] in _ON_ONE else "by"
         if event.get(acts_on) is not None:
             event[acts_on] = self._name(namespace, event[acts_on])
         if "old" in event:
@@ -300,8 +485,12 @@ class Pair:
         number = int(name[1:])
         return ids[number] if number < len(ids) else str(uuid4())
 
-    def _call(self, verbs: Verbs, namespace: str, event: Event) -> Recorded:
+    def _call(self, verbs: Any, namespace: str, event: Event) -> Recorded:
         event = self._named(namespace, event)
+        if isinstance(verbs, Statements):
+            if "based_on" in event:
+                event["based_on"] = head_seen(self.answers[event["based_on"]], self.prefix + namespace)
+            return verbs.run(event)
         op = event.pop("op")
         if "based_on" in event:
             event["based_on"] = self.answers[event["based_on"]]
@@ -314,202 +503,8 @@ class Pair:
             return verbs.remember(event.pop("claim"), **event)
         if op in {"supersede", "amend"}:
             old, claim = event.pop("old"), event.pop("claim", None)
-            return getattr(verbs, op)(old, claim, **event)
+            recorded: Recorded = getattr(verbs, op)(old, claim, **event)
+            return recorded
         if "when" in event:
             event["at"] = event.pop("when")
         return getattr(verbs, op)(event.pop("ref"), **event)
-
-    # -- comparing ----------------------------------------------------------------------------------------
-
-    def number(self, fact_id: str) -> tuple[str, int]:
-        """Namespace and number of a fact."""
-        return next((n, ids.index(fact_id)) for n, ids in self.ids.items() if fact_id in ids)
-
-    def _compare(self, namespace: str, expected: Done | Refused, actual: Recorded | SupersedeError) -> None:
-        if isinstance(actual, SupersedeError):
-            assert isinstance(expected, Refused), f"the store raised {actual!r}, the model did {expected}"
-            assert type(actual).__name__ in expected.errors, f"{actual!r} is not {expected!r}"
-            return
-        assert isinstance(expected, Done), f"the model refused by {expected}, the store did {actual}"
-        if expected.created and not expected.repeated:
-            assert actual.id is not None
-            self.ids.setdefault(namespace, []).append(actual.id)
-        given: dict[int, list[Period]] = {}
-        for old in actual.given_back:  # one entry for each edge
-            number = self.number(old.id)[1]
-            given[number] = joined(given.get(number, []) + periods(old.valid))
-        found = {
-            "stamp": time(actual.stamp, NEVER),
-            "fact": None if actual.id is None else self.number(actual.id)[1],
-            "created": actual.created,
-            "repeated": actual.repeated,
-            "valid": joined(periods(actual.valid)),
-            "cut": sorted((self.number(c.id)[1], c.reason, periods(c.taken)) for c in actual.supersedes),
-            "amends": sorted(self.number(old.id)[1] for old in actual.amends),
-            "taken": periods(actual.taken),
-            "given_back": given,
-        }
-        wanted = vars(expected) | {
-            "valid": joined(expected.valid),
-            "cut": sorted(expected.cut),
-            "amends": sorted(expected.amends),
-        }
-        assert found == wanted, f"result: the store\n{found}\nthe model\n{wanted}"
-
-    def compare_tables(self, namespace: str) -> None:
-        """What is stored is what the model holds: versions, edges, evidence, refs, stamps."""
-        if not self.check:
-            return
-        book = self.oracle.book(namespace)
-        tables = self.look.execute(
-            """
-            select jsonb_build_object(
-                'versions', (select jsonb_agg(jsonb_build_array(fact_id, lower(valid_time), upper(valid_time),
-                    lower(tx_time), upper(tx_time))) from supersede.fact_version where namespace = n),
-                'facts', (select jsonb_agg(jsonb_build_array(fact_id, claim, subject, predicate, object,
-                    trust, stamp)) from supersede.fact where namespace = n),
-                'edges', (select jsonb_agg(jsonb_build_array(new_fact_id, old_fact_id, reason, stamp, (select
-                    jsonb_agg(jsonb_build_array(lower(r), upper(r))) from unnest(taken) as r)))
-                    from supersede.supersedes where namespace = n),
-                'evidence', (select jsonb_agg(jsonb_build_array(fact_id, source_uri))
-                    from supersede.evidence where namespace = n),
-                'refs', (select jsonb_agg(jsonb_build_array(ref, fact_id, stamp))
-                    from supersede.fact_ref where namespace = n),
-                'stamps', (select jsonb_agg(stamp order by stamp)
-                    from supersede.operation where namespace = n),
-                'head', (select head from supersede.namespace where namespace = n)
-            ) from (select %s::text) as t (n)
-            """,
-            [self.prefix + namespace],
-        ).fetchone()
-        assert tables is not None
-        found: dict[str, Any] = tables[0]
-        number = {fact_id: number for number, fact_id in enumerate(self.ids.get(namespace, []))}
-
-        def at(text: str | None, unbounded: Time = FOREVER) -> Time:
-            return unbounded if text is None else instant(text)
-
-        rows = [(number[f], at(a, NEVER), at(b), at(c), at(d)) for f, a, b, c, d in found["versions"] or []]
-        expected = [(v.fact, v.start, v.end, v.opened, v.closed) for v in book.versions]
-        told, wanted = believed(rows), believed(expected)
-        assert told == wanted, f"versions: the store\n{told}\nthe model\n{wanted}"
-        overlap = slot_overlaps(book, rows)
-        assert not overlap, f"two values in one slot: {overlap}"
-
-        facts = {number[f]: (*content, at(stamp)) for f, *content, stamp in found["facts"] or []}
-        wanted_facts = {
-            f.number: (f.claim, f.subject, f.predicate, f.object, f.trust, f.stamp) for f in book.facts
-        }
-        assert facts == wanted_facts, f"facts: the store\n{facts}\nthe model\n{wanted_facts}"
-        edges = sorted(
-            (number[new], number[old], reason, at(stamp), [(at(a, NEVER), at(b)) for a, b in taken or []])
-            for new, old, reason, stamp, taken in found["edges"] or []
-        )
-        wanted_edges = sorted((e.new, e.old, e.reason, e.stamp, e.taken) for e in book.edges)
-        assert edges == wanted_edges, f"edges: the store\n{edges}\nthe model\n{wanted_edges}"
-        cited = {(number[f], source) for f, source in found["evidence"] or []}
-        wanted_cited = {(f, source) for f, source, _ in book.evidence}
-        assert cited == wanted_cited, f"evidence: the store\n{cited}\nthe model\n{wanted_cited}"
-        refs = {ref: (number[f], at(stamp)) for ref, f, stamp in found["refs"] or []}
-        assert refs == book.refs, f"refs: the store\n{refs}\nthe model\n{book.refs}"
-        stamps = [at(stamp) for stamp in found["stamps"] or []]
-        assert stamps == book.stamps == sorted(set(stamps)), f"stamps: {stamps}\nthe model {book.stamps}"
-        head = None if found["head"] is None else at(found["head"])
-        assert head == book.head, f"head: {head}, the model {book.head}"
-
-    def shown(self, fact: Fact) -> Shown:
-        """What the store tells of a fact, as the model writes it."""
-        assert len(set(fact.sources)) == len(fact.sources)
-        return Shown(
-            valid=None if fact.valid is None else period(fact.valid),
-            recorded=int(time(fact.recorded, NEVER)),
-            refs=list(fact.refs),
-            supersedes={self.number(e.id)[1]: e.reason for e in fact.supersedes},
-            amends={self.number(e.id)[1] for e in fact.amends},
-            amended_by={self.number(e.id)[1] for e in fact.amended_by},
-            sources=set(fact.sources),
-        )
-
-    def compare_answer(self, answer: Answer) -> None:
-        """An answer of the store, just given, is the model's."""
-        valid_at, known_at = time(answer.valid_at, NEVER), time(answer.known_at, NEVER)
-        found: dict[str, Any] = {}
-        for fact in answer.facts:
-            assert fact.valid is not None
-            found["{}{}".format(*self.number(fact.id))] = vars(self.shown(fact))
-        withheld = {"{}{}".format(*self.number(f.id)): f.reason for f in answer.withheld_facts}
-        wanted: dict[str, Any] = {}
-        wanted_withheld: dict[str, str] = {}
-        for name in answer.basis.heads:
-            namespace = name.removeprefix(self.prefix)
-            book = self.oracle.book(namespace)
-            model = book.answer(valid_at, known_at, about=answer.basis.filters.subject)
-            for fact, shown in model.shown.items():
-                wanted[f"{namespace}{fact}"] = vars(shown)
-            wanted_withheld |= {f"{namespace}{fact}": why for fact, why in model.withheld.items()}
-        assert found == wanted, f"facts: the store\n{found}\nthe model\n{wanted}"
-        assert withheld == wanted_withheld, f"withheld: the store\n{withheld}\nthe model\n{wanted_withheld}"
-        assert len(answer.withheld_facts) == answer.withheld.total
-        for told in answer.withheld_facts:
-            namespace, number = self.number(told.id)
-            takers = set()
-            if told.reason == "superseded":
-                takers = self.oracle.book(namespace).takers(number, valid_at, known_at)
-            replaced = {self.number(edge.id)[1] for edge in told.superseded_by}
-            assert replaced == takers, f"what replaced {told}: the store {replaced}, the model {takers}"
-        order = [(time(fact.valid.start, NEVER), fact.recorded) for fact in answer.facts if fact.valid]
-        assert order == sorted(order), order
-
-    def compare_sql(self, answer: Answer) -> None:
-        """The analysts' function says the same at the point of an answer that is closed."""
-        if any(head is None for head in answer.basis.heads.values()) or answer.basis.filters.subject:
-            return
-        rows = self.look.execute(
-            "select fact_id::text, ref, valid_from, valid_to, recorded_at, sources "
-            "from supersede.facts_on(%s)",
-            [answer.basis.model_dump_json()],
-        ).fetchall()
-        found = {row[0]: (row[1], period(row[2:4]), row[4], set(row[5] or [])) for row in rows}
-        wanted = {f.id: (f.ref, period(f.valid), f.recorded, set(f.sources)) for f in answer.facts}
-        assert found == wanted, f"facts_on: {found}\nPython: {wanted}"
-        if all(answer.known_at <= head for head in answer.basis.heads.values()):
-            rows = self.look.execute(
-                "select fact_id::text, ref, valid_from, valid_to, recorded_at, sources "
-                "from supersede.facts_as_of(%s, %s, %s)",
-                [answer.valid_at, answer.known_at, list(answer.basis.heads)],
-            ).fetchall()
-            found = {row[0]: (row[1], period(row[2:4]), row[4], set(row[5] or [])) for row in rows}
-            assert found == wanted, f"facts_as_of: {found}\nPython: {wanted}"
-
-
-Rectangle = tuple[int, Time, Time, Time, Time]
-
-
-def believed(rectangles: list[Rectangle]) -> dict[int, list[tuple[Time, list[Period]]]]:
-    """Per fact, what it held from each stamp on that changed it."""
-    found: dict[int, list[tuple[Time, list[Period]]]] = {}
-    for fact in sorted({r[0] for r in rectangles}):
-        own = [r for r in rectangles if r[0] == fact]
-        changes: list[tuple[Time, list[Period]]] = []
-        for stamp in sorted({r[3] for r in own} | {r[4] for r in own} - {FOREVER}):
-            holding = [(a, b) for _, a, b, opened, closed in own if opened <= stamp < closed]
-            covered = joined(holding)
-            for one, other in itertools.combinations(holding, 2):
-                assert not both([one], [other]), f"a fact overlaps itself: {own}"
-            if not changes or changes[-1][1] != covered:
-                changes.append((stamp, covered))
-        found[fact] = changes
-    return found
-
-
-def slot_overlaps(book: Book, rows: list[Rectangle]) -> list[Any]:
-    """Open versions of one slot that overlap, whatever their values."""
-    standing = [row for row in rows if row[4] == FOREVER]
-    return [
-        (one, other)
-        for one, other in itertools.combinations(standing, 2)
-        if one[0] != other[0]
-        and book.slot(book.facts[one[0]]) is not None
-        and book.slot(book.facts[one[0]]) == book.slot(book.facts[other[0]])
-        and max(one[1], other[1]) < min(one[2], other[2])
-    ]

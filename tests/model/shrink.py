@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from model.pair import Pair, Step
 
 SAME = 20  # letters of what it says that tell one difference from another
 
 
-def difference(url: str, steps: list[Step]) -> str | None:
+def difference(make: Callable[[], Pair], steps: list[Step]) -> str | None:
     """How store and model differ after these steps, if they do."""
-    pair = Pair(url)
+    pair = make()
     try:
         pair.run(steps)
     except AssertionError as failure:
@@ -24,17 +24,20 @@ def difference(url: str, steps: list[Step]) -> str | None:
     return None
 
 
-def shrink(url: str, steps: list[Step], *, seconds: float) -> list[Step]:
-    """The shortest such list that could be found in that time."""
+def shrink(make: Callable[[], Pair], steps: list[Step], *, like: str, seconds: float) -> list[Step]:
+    """The shortest such list that could be found in that time.
+
+    :param like: what the difference says; whatever else goes wrong on the way is another one.
+    """
     until = time.monotonic() + seconds
-    wanted = (difference(url, steps) or "")[:SAME]
-    shorter = True
-    while shorter and wanted:
+    wanted = like[:SAME]
+    shorter = (difference(make, steps) or "").startswith(wanted)
+    while shorter:
         shorter = False
         for fewer in _fewer(steps):
             if time.monotonic() > until:
                 return steps
-            if (difference(url, fewer) or "").startswith(wanted):
+            if (difference(make, fewer) or "").startswith(wanted):
                 steps, shorter = fewer, True
                 break
     return steps
@@ -58,7 +61,8 @@ def _less(step: Step) -> Iterator[Step]:
     for number in range(len(events) if len(events) > 1 else 0):
         yield step | {"events": events[:number] + events[number + 1 :]}
     for number, event in enumerate([step["event"]] if "event" in step else events):
-        for key in [key for key in event if key not in {"op", "claim", "old", "recorded_at"}]:
+        needed = {"op", "claim", "old", "recorded_at"} | (set() if "claim" in event else {"ref", "note"})
+        for key in [key for key in event if key not in needed]:
             yield _with(step, number, {k: v for k, v in event.items() if k != key})
         olds = event.get("old", [])
         for old in olds if len(olds) > 1 else []:
