@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -109,10 +110,8 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
     scope, at = present(connection, namespace)
 
     def walk(*, down: bool) -> tuple[LineageFact, ...]:
-        rows: dict[Any, Any] = {}
-        for row in connection.execute(queries.walk(scope, key[1], down=down)):
-            rows.setdefault(row.fact_id, row)
-        keys = [(namespace, fact_id) for fact_id in rows]
+        rows = _nearest(connection.execute(queries.walk(scope, key[1], down=down)), key[1])
+        keys = [(namespace, row.fact_id) for _, row in rows]
         loaded = facts.load(connection, scope, [*keys, key], valid_at=at, space_id=None)
         return tuple(
             LineageFact(
@@ -120,10 +119,10 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
                 ref=loaded[namespace, row.fact_id].ref,
                 claim=loaded[namespace, row.fact_id].claim or None,
                 reason=row.reason,
-                depth=row.depth,
+                depth=depth,
                 next_to=Related(id=str(row.next_to), ref=loaded[namespace, row.next_to].ref),
             )
-            for row in sorted(rows.values(), key=lambda row: (row.depth, row.stamp, row.fact_id))
+            for depth, row in sorted(rows, key=lambda row: (row[0], row[1].stamp, row[1].fact_id))
         )
 
     return Lineage(
@@ -132,6 +131,26 @@ def lineage(connection: sa.Connection, namespace: str, wanted: str) -> Lineage:
         ancestors=walk(down=False),
         descendants=walk(down=True),
     )
+
+
+def _nearest(edges: Iterable[Any], root: Any) -> list[tuple[int, Any]]:  # noqa: ANN401 - rows and ids
+    """Per fact that the edges reach its distance from the root, and the newest edge that comes from there."""
+    onward: dict[Any, list[Any]] = {}
+    for edge in edges:
+        onward.setdefault(edge.next_to, []).append(edge)
+    found: list[tuple[int, Any]] = []
+    seen, level, depth = {root}, [root], 0
+    while level:
+        depth += 1
+        nearest: dict[Any, Any] = {}
+        steps = [edge for here in sorted(level) for edge in onward.get(here, ())]
+        for edge in sorted(steps, key=lambda edge: edge.stamp, reverse=True):  # stable: then by next_to
+            if edge.fact_id not in seen:
+                nearest.setdefault(edge.fact_id, edge)
+        seen |= nearest.keys()
+        level = list(nearest)
+        found += [(depth, edge) for edge in nearest.values()]
+    return found
 
 
 def diff(

@@ -189,7 +189,10 @@ def changes(name: str, known_from: datetime, known_to: datetime) -> sa.TextualSe
 
 
 def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
-    """The facts up (or down) the chain of supersessions, smallest depth first, then the newest edge.
+    """Every edge up (or down) the chains of supersessions from a fact, each once, the newest first.
+
+    Without depths, which would tell the paths to a fact apart: a braid of edges has more of those than can
+    be walked.
 
     :param down: towards what superseded the fact; else towards what it superseded.
     """
@@ -210,19 +213,14 @@ def walk(scope: Scope, fact_id: UUID, *, down: bool) -> Statement:
             here.label("next_to"),
             supersedes.c.reason,
             supersedes.c.stamp,
-            sa.literal(1).label("depth"),
         )
         .join(rows, known)
         .where(here == fact_id)
         .cte("chain", recursive=True)
     )
-    # No verb closes a ring; where a table was written to directly, this ends all the same: no chain is
-    # longer than there are edges.
-    edge = supersedes.alias()
-    edges = sa.select(sa.func.count()).where(edge.c.namespace == rows.c.namespace).scalar_subquery()
     chain = chain.union(
-        sa.select(there, here, supersedes.c.reason, supersedes.c.stamp, chain.c.depth + 1)
+        sa.select(there, here, supersedes.c.reason, supersedes.c.stamp)
         .join(rows, known)
-        .join(chain, sa.and_(here == chain.c.fact_id, chain.c.depth < edges))
+        .join(chain, here == chain.c.fact_id)
     )
-    return sa.select(chain).order_by(chain.c.depth, chain.c.stamp.desc(), chain.c.next_to)
+    return sa.select(chain).order_by(chain.c.stamp.desc(), chain.c.next_to, chain.c.fact_id)
