@@ -620,6 +620,8 @@ class Book:
         self.facts[fact.number] = replace(fact, **nothing)
         self.refs = {ref: named for ref, named in self.refs.items() if named[0] != fact.number}
         self.evidence = [cited for cited in self.evidence if cited[0] != fact.number]
+        # By what a retry of its own operations would be known is gone, too.
+        self.handles = {key: kept for key, kept in self.handles.items() if kept[1].fact != fact.number}
         return Done(stamp, fact.number, taken=held)
 
     def lift(self, event: Event, stamp: int, _now: int) -> Done:

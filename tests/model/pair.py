@@ -35,14 +35,13 @@ from uuid import uuid4
 import psycopg
 
 from model.compare import Comparison, periods, refuses, time, which_of
-from model.oracle import FOREVER, NEVER, Done, Event, Operation, Refused, instant, joined, printed
+from model.oracle import FOREVER, NEVER, Book, Done, Event, Operation, Refused, instant, joined, printed
 from model.roads import Loop, Statements
 from supersede import (
     NO_END,
     NO_START,
     FactStore,
     Recorded,
-    ServerUnavailable,
     SupersedeError,
 )
 from supersede.events import head_seen
@@ -277,14 +276,29 @@ class Pair(Comparison):
         except Undo:
             self.oracle.restore(before)
             self.ids[namespace] = ids
-        except (ServerUnavailable, psycopg.OperationalError):
-            assert step.get("killed"), "nobody killed it"
-            self.tally["server killed in a transaction"] += 1
+        except (SupersedeError, psycopg.Error) as error:
+            if not (step.get("killed") and self.server is not None):
+                raise AssertionError(f"{error!r}, and nobody killed the server") from error
+            self._settle(namespace, before, ids)
+        else:
+            if step.get("killed"):
+                self._settle(namespace, before, ids)
+
+    def _settle(self, namespace: str, before: dict[str, Book], ids: list[str]) -> None:
+        """After a kill before COMMIT: the server's last breath may have been enough for it, or not."""
+        self.tally["server killed in a transaction"] += 1
+        assert self.server is not None
+        self.server.start()
+        self._connect_anew()
+        row = self.look.execute(
+            "select head from supersede.namespace where namespace = %s", [self.prefix + namespace]
+        ).fetchone()
+        committed = row is not None and time(row[0], NEVER) == self.oracle.book(namespace).head
+        self.tally[f"its transaction {'committed' if committed else 'gone'}"] += 1
+        if not committed:
             self.oracle.restore(before)
             self.ids[namespace] = ids
-            self._back()
-        else:
-            assert not step.get("killed"), "it was committed by a dead server"
+        self._look_anew()
 
     def _move(self, _step: Step) -> None:
         if self.fresh is None or not self.oracle.books or not hasattr(FactStore, "import_ledger"):
@@ -321,13 +335,16 @@ class Pair(Comparison):
 
     def _look_anew(self) -> None:
         """At the database where it is now: everything is there."""
+        self._connect_anew()
+        self.set_clock(printed(self.oracle.clock))
+        for namespace in self.oracle.books:
+            self.compare_tables(namespace)
+
+    def _connect_anew(self) -> None:
         self.look.close()
         self.raw.close()
         self.connect()
         self.raw = Statements.connect(self.url)
-        self.set_clock(printed(self.oracle.clock))
-        for namespace in self.oracle.books:
-            self.compare_tables(namespace)
 
     def _point(self, step: Step) -> dict[str, Any]:
         point = {key: step[key] for key in ("valid_at", "known_at") if step.get(key) is not None}
