@@ -133,6 +133,9 @@ class Chance:
             {"op": "supersede", "old": [old], "by": self.named(edge.new), "valid_from": start},
             self.event(),
         ]
+        if (taken := edge.taken[0][0]) > NEVER:
+            # Ended just before what was taken from it: the end speaks of that, too.
+            between += [{"op": "end", "ref": old, "when": printed(taken - DAY)}] * 2
         found = self.random.sample(between, self.random.choice([1, 1, 2]))
         return [*found, {"op": "retract", "ref": self.named(edge.new), "give_back": True}]
 
