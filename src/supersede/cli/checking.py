@@ -17,7 +17,8 @@ from supersede.cli.progress import waiting
 from supersede.cli.session import Session
 
 if TYPE_CHECKING:
-    from supersede.models import Answer
+    from supersede.models import Answer, Verification
+    from supersede.store import FactStore
 
 _PANEL = "Check"
 
@@ -53,7 +54,7 @@ def verify(
     """
     answers = [(name, answer) for file in files for name, answer in _read_answers(file)]
     with session.open() as store, waiting("asking again"):
-        found = [(name, answer, store.verify(answer)) for name, answer in answers]
+        found = [(name, answer, _verify(store, answer, name)) for name, answer in answers]
     from supersede.cli import printing
 
     if session.json:
@@ -61,6 +62,19 @@ def verify(
     else:
         printing.verified([(name, answer.basis.query, result) for name, answer, result in found])
     return 0 if all(result.outcome in ("equal", "approximate") for *_, result in found) else FAILED
+
+
+def _verify(store: FactStore, answer: Answer, name: str) -> Verification:
+    """Ask one answer again.
+
+    :raises SupersedeError: as the store does, with where the answer stands.
+    """
+    from supersede.errors import SupersedeError
+
+    try:
+        return store.verify(answer)
+    except SupersedeError as error:
+        raise type(error)(f"{name}: {error.message}", details=error.details) from error
 
 
 def _read_answers(file: str) -> Iterator[tuple[str, Answer]]:
@@ -74,7 +88,7 @@ def _read_answers(file: str) -> Iterator[tuple[str, Answer]]:
         raise Misused(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         documents = [(file, json.loads(text))]
-    except ValueError:
+    except (ValueError, RecursionError):
         documents = [
             (f"{file}, line {number}", _json(line, f"{file}, line {number}"))
             for number, line in enumerate(text.splitlines(), 1)
@@ -105,6 +119,19 @@ def _answer(document: Any, name: str) -> Answer:  # noqa: ANN401 - any JSON
         raise Misused(
             f"{name}: it is no answer; `supersede ask --json` prints one (--brief leaves out its basis)"
         ) from error
+
+
+@command(app, "spaces", panel=_PANEL)
+def spaces(session: Session) -> None:
+    """List the embedding spaces: model, thresholds, and how many facts have a vector in each."""
+    with session.open() as store, waiting("counting"):
+        found = store.embedding_spaces()
+    from supersede.cli import printing
+
+    if session.json:
+        printing.as_json([space.model_dump(mode="json") for space in found])
+    else:
+        printing.spaces(found)
 
 
 @command(app, "doctor", panel=_PANEL)

@@ -32,23 +32,29 @@ def export(
             "--parquet", metavar="FOLDER", help="Write the tables as Parquet files.", show_default=False
         ),
     ] = None,
+    namespaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in", metavar="NAME", help="Only this namespace; may be repeated.", show_default=False
+        ),
+    ] = None,
     with_erasure_key: Annotated[  # noqa: FBT002 - an option, never passed by position
         bool,
         typer.Option("--with-erasure-key", help="Put the key into the file that keeps erased facts out."),
     ] = False,
 ) -> None:
-    """Write the ledger to a file that `supersede import` reads: all namespaces, or that of --namespace.
+    """Write the ledger to a file that `supersede import` reads: all namespaces, or those of --in.
 
     Imported elsewhere, it gives the same answers for every instant. The form is described in docs/export.md.
     """
     if (file is None) == (parquet is None):
         raise Misused("give a FILE, or --parquet with a FOLDER; not both")
-    namespaces = [session.namespace] if session.namespace else None
+    chosen = namespaces or ([session.namespace] if session.namespace else None)
     with session.open() as store:
         if parquet is not None:
-            _export_parquet(session, store, parquet, namespaces)
+            _export_parquet(session, store, parquet, chosen)
         elif file is not None:
-            _export_ledger(session, store, file, namespaces, with_erasure_key=with_erasure_key)
+            _export_ledger(session, store, file, chosen, with_erasure_key=with_erasure_key)
 
 
 def _export_ledger(

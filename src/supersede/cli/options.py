@@ -135,6 +135,18 @@ Handle = Annotated[
     ),
 ]
 Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for the ledger.", show_default=False)]
+BasedOn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BASIS",
+        help="What the decision came from: a basis, or a file (- for stdin) with one or with the JSON of an "
+        "answer. Refused if what it acts on has moved since.",
+        show_default=False,
+    ),
+]
+
+CALL: Options = {"based_on": (BasedOn, None), "handle": (Handle, None), "note": (Note, None)}
+"""What every verb takes."""
 
 CONTENT: Options = {
     "ref": (
@@ -181,8 +193,7 @@ CONTENT: Options = {
         Annotated[bool, typer.Option("--over-trust", help="Let it supersede facts of higher trust.")],
         False,
     ),
-    "handle": (Handle, None),
-    "note": (Note, None),
+    **CALL,
 }
 """What may be said of a claim beside it."""
 
@@ -203,6 +214,25 @@ POINT: Options = {
     "predicate": (Predicate, None),
     "object": (Object, None),
     "kind": (Kind, None),
+    "where": (
+        Annotated[
+            dict[str, Any] | None,
+            typer.Option(
+                metavar="JSON",
+                help="What its data must contain: a JSON object.",
+                parser=read_object,
+                show_default=False,
+            ),
+        ],
+        None,
+    ),
+    "min_trust": (
+        Annotated[
+            Trust | None,
+            typer.Option(help="Withhold what is of lower trust.", show_default=False),
+        ],
+        None,
+    ),
     "explain": (
         Annotated[bool, typer.Option("--explain", help="List what was withheld, and what replaced it.")],
         False,
@@ -251,9 +281,15 @@ def read_basis(text: str | None) -> str | None:
 
 
 def said(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were said, with the plain values of choices."""
-    return {
+    """The options that were said, with the plain values of choices and the basis out of a file.
+
+    :raises Misused: if that file cannot be read.
+    """
+    said = {
         key: value.value if isinstance(value, StrEnum) else value
         for key, value in arguments.items()
-        if value not in (None, [], False)
+        if not (value is None or value is False or value == [])
     }
+    if "based_on" in said:
+        said["based_on"] = read_basis(said["based_on"])
+    return said

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from supersede.doctor import Finding
     from supersede.models import Verification
     from supersede.scrubbing import Scrubbed
-    from supersede.spaces import Moved
+    from supersede.spaces import EmbeddingSpace, Moved
 
 # Where nobody looks on, a line may be long: grep finds a ref that is not broken in two.
 PIPE_WIDTH = 200
@@ -187,6 +187,21 @@ def embedded(count: int) -> None:
     console().print(f"{count:,} vectors computed" if count else "no fact lacks its vector")
 
 
+def spaces(found: Sequence[EmbeddingSpace]) -> None:
+    """The embedding spaces, the active one marked, each with its counts."""
+    out = console()
+    if not found:
+        out.print("no embedding space: words alone rank")
+    for space in found:
+        state = "  active" if space.active else ""
+        paragraph(out, Text.assemble((plain(space.model), "bold"), (state, "green")))
+        thresholds = f"min-similarity {space.min_similarity:g}, near-duplicate {space.near_duplicate:g}"
+        out.print(Text(f"  {space.dimensions} dimensions, {thresholds}"))
+        for namespace, filled in space.namespaces.items():
+            lacking = f", {filled.missing:,} without" if filled.missing else ""
+            out.print(Text(f"  {plain(namespace)}: {filled.embedded:,} facts with a vector{lacking}"))
+
+
 def moved(done: Moved) -> None:
     """What a move of embeddings did."""
     if done.switched:
@@ -223,14 +238,14 @@ def verified(results: Iterable[tuple[str, str | None, Verification]]) -> None:
     """Per answer whether it still stands."""
     out = console()
     for where, query, result in results:
-        said = Text.assemble((f"{result.outcome:13}", _STYLES.get(result.outcome, "red")), plain(where))
+        said = Text.assemble((f"{result.outcome:15}", _STYLES.get(result.outcome, "red")), plain(where))
         if query:
             said.append(f"  {line(query)}", style="dim")
         paragraph(out, said)
         if result.outcome != "equal":
-            out.print(Text(f"{'':13}{_VERDICTS[result.outcome]}"))
+            out.print(Text(f"{'':15}{_VERDICTS[result.outcome]}"))
         if result.differences:
-            out.print(Text(f"{'':13}differs in: {', '.join(result.differences)}"))
+            out.print(Text(f"{'':15}differs in: {', '.join(result.differences)}"))
 
 
 _MARKS = {"ok": "green", "warn": "yellow", "fail": "bold red", "unknown": "dim"}

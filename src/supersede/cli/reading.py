@@ -35,6 +35,16 @@ def ask(
             metavar="COSINE", min=0, max=1, help="Least of a match, else the model's.", show_default=False
         ),
     ] = None,
+    lineage_credit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Share of an old fact's score that what superseded it gets, else 0.9; 0: none.",
+            show_default=False,
+        ),
+    ] = None,
     basis: options.Basis = None,
     brief: options.Brief = False,  # noqa: FBT002 - an option, never passed by position
     **point: Any,  # noqa: ANN401 - options.POINT
@@ -43,7 +53,9 @@ def ask(
     again = options.read_basis(basis)
     if (query is None) == (again is None):
         raise Misused("give a question, or --basis to ask one again; not both")
-    said = options.said({"top_k": top_k, "min_similarity": min_similarity, **point})
+    said = options.said(
+        {"top_k": top_k, "min_similarity": min_similarity, "lineage_credit": lineage_credit, **point}
+    )
     if again is not None:
         said = _only_basis(again, said)
     else:
@@ -78,6 +90,17 @@ def facts(
             said["after"] = store.get(after).id
         found = store.facts(**said)
     return _report(session, found, title=_title(found), brief=brief)
+
+
+@command(app, "get", panel=_PANEL)
+def get(session: Session, fact: options.Fact) -> None:
+    """Show one fact as it is believed now, with all that was said of it."""
+    with session.open() as store, waiting("reading"):
+        found = store.get(fact)
+    from supersede.cli import printing
+    from supersede.cli.tracing import print_fact
+
+    printing.as_json(found) if session.json else print_fact(found)
 
 
 @command(app, "history", panel=_PANEL)

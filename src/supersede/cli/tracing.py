@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -12,11 +13,38 @@ from rich.table import Table
 from rich.text import Text
 
 from supersede.cli.printing import console, line, name, paragraph, plain, span
+from supersede.models import Fact
 from supersede.periods import Period, format_short
 from supersede.timelines import Change, Diff, Evidence, History, HistoryEdge, Lineage, LineageFact
 
 # A chain can be dozens of facts long; further in, a claim would have no room left.
 _DEEPEST_INDENT = 8
+
+
+def print_fact(fact: Fact) -> None:
+    """One fact, each thing that was said of it on a line."""
+    out = console()
+    paragraph(out, _headline(fact))
+    said = {
+        "id": fact.id,
+        "also known as": ", ".join(ref for ref in fact.refs if ref != fact.ref),
+        "namespace": fact.namespace,
+        "kind": fact.kind,
+        "trust": fact.trust,
+        "subject": fact.subject,
+        "predicate": fact.predicate,
+        "object": fact.object,
+        "data": json.dumps(fact.data, ensure_ascii=False) if fact.data else None,
+        "asserted": format_short(fact.asserted) if fact.asserted else None,
+        "recorded": format_short(fact.recorded),
+        "sources": ", ".join(fact.sources),
+        "supersedes": ", ".join(f"{name(edge)} ({edge.reason})" for edge in fact.supersedes),
+        "amends": ", ".join(map(name, fact.amends)),
+        "amended by": ", ".join(map(name, fact.amended_by)),
+    }
+    for label, value in said.items():
+        if value:
+            out.print(Padding(Text(f"{label}: {line(value)}"), (0, 0, 0, 2), expand=False))
 
 
 def print_history(found: History) -> None:
@@ -84,6 +112,10 @@ def _head(found: History | Lineage) -> Text:
     fact = found.fact
     if found.erased:
         return Text.assemble((name(fact), "bold"), (f"  erased {format_short(found.erased)}", "cyan"))
+    return _headline(fact)
+
+
+def _headline(fact: Fact) -> Text:
     now = f"valid {span(fact.valid)}" if fact.valid else "not valid now"
     return Text.assemble((name(fact), "bold"), f"  {plain(fact.claim)}  ", (now, "cyan"))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,6 +61,14 @@ def undo(
     apply: Annotated[  # noqa: FBT002 - an option, never passed by position
         bool, typer.Option("--apply", help="Do it; otherwise only the plan is printed.")
     ] = False,
+    based_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The plan that `undo --json` printed (- is stdin); refused if it would do something else.",
+            show_default=False,
+        ),
+    ] = None,
     handle: options.Handle = None,
     note: options.Note = None,
 ) -> None:
@@ -70,6 +80,7 @@ def undo(
     """
     if actor is None and run is None and source is None and stamp is None:
         raise Misused("say whose operations: --actor, --run or --source (with --since), or --stamp")
+    plan = _read_plan(based_on) if based_on is not None else None
     with session.open() as store, waiting("undoing" if apply else "planning"):
         found = store.undo(
             actor=actor,
@@ -79,12 +90,33 @@ def undo(
             since=since,
             until=until,
             dry_run=not apply,
+            based_on=plan,
             handle=handle,
             note=note,
         )
     from supersede.cli import printing
 
     printing.as_json(found) if session.json else _print(found)
+
+
+def _read_plan(file: str) -> Undoing:
+    """The plan in a file.
+
+    :raises Misused: if it cannot be read, or holds none.
+    """
+    from pydantic import ValidationError
+
+    from supersede.errors import SupersedeError
+    from supersede.undone import Undoing
+
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misused(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        return Undoing.model_validate_json(text)
+    except (ValidationError, SupersedeError) as error:
+        raise Misused(f"{file} holds no plan; `supersede undo --json` prints one") from error
 
 
 def _print(found: Undoing) -> None:

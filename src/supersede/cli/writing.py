@@ -80,36 +80,34 @@ def amend(
         _report(session, store.amend(olds, _claim(store, claim, by), by=by, **options.said(content)))
 
 
-@command(app, "end", panel=_PANEL)
+@command(app, "end", panel=_PANEL, options=options.CALL)
 def end(
     session: Session,
     fact: options.Fact,
     at: Annotated[str | None, options.when("From when on it no longer holds, else now.")] = None,
     until: Annotated[str | None, options.when("When it holds again, else never.")] = None,
-    handle: options.Handle = None,
-    note: options.Note = None,
+    **call: Any,  # noqa: ANN401
 ) -> None:
     """End a fact that has no successor."""
     with session.open() as store:
-        _report(session, store.end(fact, at=at, until=until, handle=handle, note=note))
+        _report(session, store.end(fact, at=at, until=until, **options.said(call)))
 
 
-@command(app, "retract", panel=_PANEL)
+@command(app, "retract", panel=_PANEL, options=options.CALL)
 def retract(
     session: Session,
     fact: options.Fact,
     give_back: Annotated[  # noqa: FBT002 - an option, never passed by position
         bool, typer.Option("--give-back", help="Give its old facts what it took from them and still holds.")
     ] = False,
-    handle: options.Handle = None,
-    note: options.Note = None,
+    **call: Any,  # noqa: ANN401
 ) -> None:
     """Withdraw a fact that was never true; earlier answers stay as they were."""
     with session.open() as store:
-        _report(session, store.retract(fact, give_back=give_back, handle=handle, note=note))
+        _report(session, store.retract(fact, give_back=give_back, **options.said(call)))
 
 
-@command(app, "reinstate", panel=_PANEL)
+@command(app, "reinstate", panel=_PANEL, options=options.CALL)
 def reinstate(
     session: Session,
     fact: options.Fact,
@@ -119,29 +117,27 @@ def reinstate(
     valid_to: Annotated[
         str | None, options.when("Until when, else what it lost last.", parser=options.read_end)
     ] = None,
-    handle: options.Handle = None,
-    note: options.Note = None,
+    **call: Any,  # noqa: ANN401
 ) -> None:
     """Believe a fact again, over what was taken from it."""
     with session.open() as store:
         _report(
             session,
-            store.reinstate(fact, valid_from=valid_from, valid_to=valid_to, handle=handle, note=note),
+            store.reinstate(fact, valid_from=valid_from, valid_to=valid_to, **options.said(call)),
         )
 
 
-@command(app, "cite", panel=_PANEL)
+@command(app, "cite", panel=_PANEL, options=options.CALL)
 def cite(
     session: Session,
     fact: options.Fact,
     sources: Annotated[list[str], typer.Argument(metavar="URI...", help="Where it is said.")],
     asserted: Annotated[str | None, options.when("When they asserted it, else now.")] = None,
-    handle: options.Handle = None,
-    note: options.Note = None,
+    **call: Any,  # noqa: ANN401
 ) -> None:
     """Add sources to a fact."""
     with session.open() as store:
-        _report(session, store.cite(fact, sources=sources, asserted=asserted, handle=handle, note=note))
+        _report(session, store.cite(fact, sources=sources, asserted=asserted, **options.said(call)))
 
 
 @command(app, "declare", panel=_PANEL)
