@@ -122,6 +122,34 @@ def test_versions_are_named(run: Run) -> None:
     assert run("--version").stdout == f"supersede {__version__}\n"
 
 
+def test_a_choice_that_is_none_is_said_without_the_words_of_a_library(run: Run) -> None:
+    said = complaint(run("remember", "x", "--trust", "high", status=2))
+    assert said.startswith("Invalid value for '--trust': 'high' is not one of")
+
+
+def test_messages_say_periods_in_words(run: Run, decisions: FactStore) -> None:
+    late = ["end", "adr/0003", "--at", "2026-07-01"]
+    assert "in the period from 2026-07-01 on: adr/0003;" in complaint(run(*late, status=1))
+    late += ["--until", "2026-08-01T12:00:00Z"]
+    assert "in the period [2026-07-01, 2026-08-01T12:00:00Z): adr/0003;" in complaint(run(*late, status=1))
+
+
+def test_an_end_before_the_start_says_that_nothing_is_left(run: Run, decisions: FactStore) -> None:
+    assert lines(run("end", "adr/0014", "--at", "2026-01-01")) == [
+        "ended adr/0014, which loses from 2026-06-30",
+        "nothing of it is left: it was valid at no other time",
+    ]
+    assert len(lines(run("end", "adr/0003", "--at", "2026-04-01"))) == 1
+
+
+def test_history_marks_what_is_believed_again_after_it_was_taken(run: Run, decisions: FactStore) -> None:
+    assert "believed again" not in run("history", "adr/0003").stdout
+    decisions.retract("adr/0014", give_back=True)
+    told = " ".join(lines(run("history", "adr/0003")))
+    assert "took from 2026-06-30, recorded" in told
+    assert told.endswith("; believed again: from 2026-06-30")
+
+
 # --- diff
 
 

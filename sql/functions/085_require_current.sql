@@ -13,7 +13,7 @@ begin
     where isempty(supersede.held(p_namespace, o.fact_id) * p_period);
     if v_missing is not null then
         if p_period <> tstzmultirange(tstzrange(null, null)) then
-            v_when := 'in the period ' || supersede.iso_periods(p_period)::text;
+            v_when := 'in the period ' || supersede.periods_in_words(p_period);
         end if;
         perform supersede.fail('SU005', format(
             'not believed %s: %s; %s', v_when, array_to_string(v_missing, ', '), p_advice),

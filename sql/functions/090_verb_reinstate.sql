@@ -35,7 +35,7 @@ begin
         if v_rival.value_key is distinct from v_fact.value_key then
             perform supersede.fail('SU017', format(
                 '%s holds the slot over %s; retract it first, or remember the value again',
-                supersede.name_of(p_namespace, v_rival.fact_id), supersede.iso_periods(v_rival.region)),
+                supersede.name_of(p_namespace, v_rival.fact_id), supersede.periods_in_words(v_rival.region)),
                 jsonb_build_object('holder', supersede.name_of(p_namespace, v_rival.fact_id)));
         end if;
         v_gaps := v_gaps - v_rival.region;

@@ -81,7 +81,8 @@ def stop_printing() -> None:
 def _usage(error: Any) -> str:  # noqa: ANN401 - see above
     context = getattr(error, "ctx", None)
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    return f"{error.format_message().rstrip('.')}{hint}"
+    said = error.format_message().replace("Value error, ", "")  # pydantic's, before its own message
+    return f"{said.rstrip('.')}{hint}"
 
 
 def _advised(error: errors.SupersedeError) -> str:

@@ -62,7 +62,7 @@ def print_history(found: History) -> None:
     for label, lines in (
         ("sources", [_evidence(each) for each in found.evidence]),
         ("supersedes", [_edge(each) for each in found.supersedes]),
-        ("superseded by", [_edge(each) for each in found.superseded_by]),
+        ("superseded by", [_edge(each) + _again(each, found) for each in found.superseded_by]),
         ("amends", [_amendment(each) for each in found.amends]),
         ("amended by", [_amendment(each) for each in found.amended_by]),
     ):
@@ -159,6 +159,20 @@ def _edge(edge: HistoryEdge) -> str:
     taken = ", ".join(span(period) for period in edge.taken)
     lost = f"took {taken}, " if taken else ""
     return f"{name(edge)} ({edge.reason}): {lost}recorded {format_short(edge.recorded)}"
+
+
+def _again(edge: HistoryEdge, found: History) -> str:
+    """What the edge took and the fact holds once more."""
+    held = [
+        Period(max(starts, default=None), min(ends, default=None))
+        for taken in edge.taken
+        for version in found.versions
+        if version.known.end is None and version.known.start and version.known.start > edge.recorded
+        for starts in [[bound for bound in (taken.start, version.valid.start) if bound]]
+        for ends in [[bound for bound in (taken.end, version.valid.end) if bound]]
+        if not starts or not ends or max(starts) < min(ends)
+    ]
+    return f"; believed again: {', '.join(map(span, held))}" if held else ""
 
 
 def _amendment(edge: HistoryEdge) -> str:

@@ -90,7 +90,11 @@ def end(
 ) -> None:
     """End a fact that has no successor."""
     with session.open() as store:
-        _report(session, store.end(fact, at=at, until=until, **options.said(call)))
+        done = store.end(fact, at=at, until=until, **options.said(call))
+        held = any(version.known.end is None for version in store.history(fact).versions)
+    _report(session, done)
+    if not (held or session.json or done.repeated):
+        print("  nothing of it is left: it was valid at no other time")
 
 
 @command(app, "retract", panel=_PANEL, options=options.CALL)
