@@ -134,6 +134,16 @@ def test_messages_say_periods_in_words(run: Run, decisions: FactStore) -> None:
     assert "in the period [2026-07-01, 2026-08-01T12:00:00Z): adr/0003;" in complaint(run(*late, status=1))
 
 
+def test_messages_name_options_and_not_arguments(run: Run, decisions: FactStore) -> None:
+    elsewhere = str(decisions.ask("retrieval").basis)
+    for arguments, option in {
+        ("undo", "--actor", "x", "--since", "2999-01-01"): "--since: ",
+        ("ask", "x", "--known-at", "2999-01-01"): "--known-at 2999-01-01T00:00:00Z ",
+        ("end", "adr/0014", "--based-on", elsewhere, "--namespace", "other"): "--based-on: ",
+    }.items():
+        assert complaint(run(*arguments, status=1)).startswith(option)
+
+
 def test_an_end_before_the_start_says_that_nothing_is_left(run: Run, decisions: FactStore) -> None:
     assert lines(run("end", "adr/0014", "--at", "2026-01-01")) == [
         "ended adr/0014, which loses from 2026-06-30",

@@ -31,6 +31,13 @@ _IN_OPTIONS = {
     "unguarded_erasures=True": "--unguarded-erasures",
 }
 
+# An argument at the beginning of a message, which says what is wrong with it.
+_ARGUMENT = re.compile(
+    r"^(valid_from|valid_to|valid_at|valid_during|known_at|known_from|known_to|as_of|asserted|when|since|until"
+    r"|stamp|based_on|sources|where|min_trust)(:| (?=\S+ lies in the future))"
+)
+_NAMED_OTHERWISE = {"valid_during": "during", "when": "at", "sources": "source"}
+
 # Most messages about the server do; those about a connection only say what happened.
 _SAYS_WHAT_TO_DO = re.compile(r"must|give|set |see |pip install|try again")
 
@@ -65,6 +72,7 @@ def in_options(text: str) -> str:
         lambda m: f"{'give ' if m[1] else ''}--{m[2].replace('_', '-')} {m[3]}",
         text,
     )
+    said = _ARGUMENT.sub(lambda m: "--" + _NAMED_OTHERWISE.get(m[1], m[1].replace("_", "-")) + m[2], said)
     for python, shell in _IN_OPTIONS.items():
         said = said.replace(python, shell)
     return said
