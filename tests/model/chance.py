@@ -60,7 +60,7 @@ class Chance:
             verbs |= {self.erase: 2} | ({self.lift: 8} if self.book.banned else {})
         (verb,) = self.random.choices(list(verbs), list(verbs.values()))
         event = verb()
-        if self.often(3):
+        if self.often(8):
             event["handle"] = self.random.choice(["h0", "h1", "h2"])
         return event
 
