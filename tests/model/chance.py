@@ -131,6 +131,7 @@ class Chance:
             | self.content(said=0)
             | later,
             {"op": "supersede", "old": [old], "by": self.named(edge.new), "valid_from": start},
+            {"op": "supersede", "old": [self.named(edge.new)], "by": old, "reason": "correction"},
             self.event(),
         ]
         if (taken := edge.taken[0][0]) > NEVER:
