@@ -60,7 +60,7 @@ class Chance:
             verbs |= {self.erase: 2} | ({self.lift: 8} if self.book.banned else {})
         (verb,) = self.random.choices(list(verbs), list(verbs.values()))
         event = verb()
-        if self.often(3):
+        if self.often(8):
             event["handle"] = self.random.choice(["h0", "h1", "h2"])
         return event
 
@@ -131,6 +131,7 @@ class Chance:
             | self.content(said=0)
             | later,
             {"op": "supersede", "old": [old], "by": self.named(edge.new), "valid_from": start},
+            {"op": "supersede", "old": [self.named(edge.new)], "by": old, "reason": "correction"},
             self.event(),
         ]
         if (taken := edge.taken[0][0]) > NEVER:
