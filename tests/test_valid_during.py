@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from model.chance import DAY, DAYS, FIRST, Chance, day
 from model.oracle import FOREVER, NEVER, Book, Time, fold, printed
-from model.pair import Pair, period, time
+from model.compare import period, time
+from model.pair import Pair
 from supersede import (
     NO_END,
     NO_START,
@@ -278,7 +279,9 @@ def by_brute_force(
             for loss in book.losses
             if loss.fact == fact.number and loss.stamp <= known_at and overlap(loss.periods, start, end)
         ]
-        if held:
+        if held and fact.number in book.erased:
+            withheld[fact.number] = "erased", set()
+        elif held:
             shown[fact.number] = held
         elif lost:
             last = max(lost, key=lambda loss: loss.stamp)
@@ -287,7 +290,7 @@ def by_brute_force(
                 for edge in book.edges
                 if edge.old == fact.number and edge.stamp == last.stamp and overlap(edge.taken, start, end)
             }
-            reason = "expired" if last.why == "ended" else last.why
+            reason = {"ended": "expired", "undone": "retracted"}.get(last.why, last.why)
             withheld[fact.number] = reason, takers if reason == "superseded" else set()
         else:
             later = all(v.start >= end for v in known)
@@ -333,7 +336,7 @@ def test_random_histories_say_what_brute_force_says(histories: list[Pair]) -> No
             assert store.verify(answer).outcome == "equal"
             reasons |= {reason for reason, _ in withheld.values()}
             several += any(len(held) > 1 for held in shown.values())
-    assert reasons == {"superseded", "retracted", "expired", "not_yet_valid"}
+    assert reasons == {"superseded", "retracted", "expired", "not_yet_valid", "erased"}
     assert several > 5, "or the questions prove little"
 
 
