@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from databases import dump
 from fakes import BagOfWords
 from histories import a_life, questions
 from servers import new_database
-from supersede import Erased, FactStore
+from supersede import Erased, FactStore, InvalidLedger, ledger
 
 
 @pytest.fixture
@@ -48,3 +49,13 @@ def test_what_was_erased_stays_erased_where_it_is_imported(vector_database: str,
             ask = copy.ask if answer.basis.question == "ask" else copy.facts
             assert ask(basis=answer.basis).model_dump_json() == answer.model_dump_json()
         assert any(answer.withheld.erased for answer in answers)
+
+
+def test_a_history_whose_event_was_erased_cannot_run_again(store: FactStore, tmp_path: Path) -> None:
+    store.remember("one", ref="one")
+    store.remember("two", ref="two")
+    store.erase("one", note="by request")
+    file = tmp_path / "ledger.jsonl"
+    store.export_ledger(file)
+    with pytest.raises(InvalidLedger, match=r"the event of remember at .* was erased"):
+        list(ledger.history(file))

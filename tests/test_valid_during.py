@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from model.chance import DAY, DAYS, FIRST, Chance, day
-from model.oracle import FOREVER, NEVER, Book, Time, fold, printed
 from model.compare import period, time
+from model.oracle import FOREVER, NEVER, Book, Time, fold, printed
 from model.pair import Pair
 from supersede import (
     NO_END,

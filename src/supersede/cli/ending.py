@@ -29,6 +29,7 @@ _IN_OPTIONS = {
     "fill_embeddings()": "`supersede embed`",
     "export with with_erasure_key=True": "export it with --with-erasure-key",
     "unguarded_erasures=True": "--unguarded-erasures",
+    "lift_erasure": "`supersede lift-erasure`",
 }
 
 # An argument at the beginning of a message, which says what is wrong with it.

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from supersede.errors import InvalidInput, InvalidLedger
 from supersede.ledger.lines import Closing, Header, LedgerSummary, Operation
 from supersede.models import Frozen
+from supersede.periods import format_instant
 
 FORMAT = 1
 LedgerFile = str | os.PathLike[str] | BinaryIO
@@ -251,16 +252,22 @@ def history(file: LedgerFile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The operations of a ledger file as events for ``replay``, each with its namespace.
 
     For those who want the verbs to run again, under today's rules, rather than the past as it was. Facts
-    keep their ids. Operations that are no event (vectors filled later) or whose event was erased are left
-    out. The latest recording time may come before an event's own: replay with ``out_of_order="next_stamp"``.
+    keep their ids. Operations that are no event (vectors filled later) are left out. The latest recording
+    time may come before an event's own: replay with ``out_of_order="next_stamp"``.
 
-    :raises InvalidLedger: as soon as a line is wrong; at the end, if the file is not whole.
+    :raises InvalidLedger: as soon as a line is wrong; at the first event whose content was erased, since
+        what came after it cannot be told without it; at the end, if the file is not whole.
     """
     with opened(file, "rb") as lines:
         for batch in Reader(lines).batches():
             for text in batch.lines:
                 operation = Operation.model_validate_json(text)
                 if operation.event is not None and operation.op != "fill_embeddings":
+                    if operation.event.get("erased"):
+                        raise InvalidLedger(
+                            f"the event of {operation.op} at {format_instant(operation.stamp)} was erased, "
+                            "so this history cannot run again; import the ledger instead"
+                        )
                     yield batch.namespace, _event(operation)
 
 
