@@ -72,7 +72,8 @@ def _export_ledger(
     if done.erasures and not done.erasure_key:
         print(
             f"supersede: warning: the file holds {done.erasures:,} erasures without their key: imported "
-            "elsewhere, nothing keeps what was erased from being recorded again; give --with-erasure-key to include it",
+            "elsewhere, nothing keeps what was erased from being recorded again; give "
+            "--with-erasure-key to include it",
             file=sys.stderr,
         )
 
