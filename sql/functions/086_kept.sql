@@ -1,34 +1,30 @@
--- What a fact gained at a stamp and has kept ever since, up to another stamp (NULL: now). What another
--- operation took is no longer that one's, whoever believed it again, unless that taking was undone.
+-- What a fact gained at some stamps and has kept ever since, up to another stamp (NULL: now). What another
+-- operation took is no longer theirs, whoever believed it again, unless that taking was undone.
 create or replace function supersede.kept(
-    p_namespace text, p_fact_id uuid, p_stamp timestamptz, p_until timestamptz)
+    p_namespace text, p_fact_id uuid, p_stamps timestamptz[], p_until timestamptz)
 returns tstzmultirange
 language plpgsql stable
 as $$
 declare
-    v_kept tstzmultirange := (supersede.moved_at(p_namespace, p_fact_id, p_stamp)).gained;
+    v_kept tstzmultirange := '{}';
     v_taken tstzmultirange;
     v_takers timestamptz[] := '{}';
     v_takings tstzmultirange[] := '{}';
     v_at record;
     v_place integer;
 begin
-    if isempty(v_kept) then
+    if cardinality(p_stamps) = 0 then
         return v_kept;
     end if;
     for v_at in
-        select s.stamp, m.gained, m.lost,
-               (select supersede.instant(o.event ->> 'stamp', 'stamp') from supersede.operation o
-                where o.namespace = p_namespace and o.stamp = s.stamp and o.verb = 'undo') as undoes
-        from (
-            select lower(v.tx_time) as stamp from supersede.fact_version v
-            where v.namespace = p_namespace and v.fact_id = p_fact_id
-            union
-            select upper(v.tx_time) from supersede.fact_version v
-            where v.namespace = p_namespace and v.fact_id = p_fact_id and not v.is_open) as s
-        cross join lateral supersede.moved_at(p_namespace, p_fact_id, s.stamp) as m
-        where s.stamp > p_stamp and (p_until is null or s.stamp < p_until)
-        order by s.stamp
+        -- No condition on the verb, or an index without the stamp might be taken to look up one.
+        select m.stamp, m.gained, m.lost,
+               (select case o.verb when 'undo' then (o.event ->> 'stamp')::timestamptz end
+                from supersede.operation o
+                where o.namespace = p_namespace and o.stamp = m.stamp) as undoes
+        from supersede.moves(p_namespace, p_fact_id) as m
+        where p_until is null or m.stamp < p_until
+        order by m.stamp
     loop
         v_taken := v_kept * v_at.lost;
         if not isempty(v_taken) then
@@ -39,6 +35,9 @@ begin
         v_place := array_position(v_takers, v_at.undoes);
         if v_place is not null then
             v_kept := v_kept + v_takings[v_place] * v_at.gained;
+        end if;
+        if v_at.stamp = any (p_stamps) then
+            v_kept := v_kept + v_at.gained;
         end if;
     end loop;
     return v_kept;

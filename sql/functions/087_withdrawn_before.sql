@@ -4,11 +4,8 @@ create or replace function supersede.withdrawn_before(
     p_namespace text, p_fact_id uuid, p_stamp timestamptz, p_but timestamptz)
 returns tstzmultirange
 language sql stable
-return coalesce((
-    select range_agg(k.period)
-    from (
-        select distinct lower(v.tx_time) as stamp
-        from supersede.fact_version v
-        where v.namespace = p_namespace and v.fact_id = p_fact_id and lower(v.tx_time) < p_stamp) as s
-    cross join lateral unnest(supersede.kept(p_namespace, p_fact_id, s.stamp, p_stamp)) as k(period)
-    where supersede.undone_by(p_namespace, s.stamp, p_but) is not null), '{}');
+return supersede.kept(p_namespace, p_fact_id, supersede.undone_among(p_namespace, array(
+    select distinct lower(v.tx_time)
+    from supersede.fact_version v
+    where v.namespace = p_namespace and v.fact_id = p_fact_id and lower(v.tx_time) < p_stamp), p_but),
+    p_stamp);

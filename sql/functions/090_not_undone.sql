@@ -8,4 +8,4 @@ return case
     when (select o.verb from supersede.operation o where o.namespace = p_namespace and o.stamp = p_stamp)
          not in ('remember', 'supersede', 'amend', 'end', 'retract', 'reinstate', 'undo')
         then 'history'
-    when supersede.undone_by(p_namespace, p_stamp) is not null then 'already_undone' end;
+    when p_stamp = any (supersede.undone_among(p_namespace, array[p_stamp])) then 'already_undone' end;

@@ -3,19 +3,18 @@
 create or replace function supersede.passed_on(p_namespace text, p_old uuid, p_stamp timestamptz)
 returns tstzmultirange
 language sql stable
-return coalesce((
-    select range_agg(l.period)
-    from supersede.supersedes s
-    join lateral (
-        select distinct upper(v.tx_time) as stamp
-        from supersede.fact_version v
-        where not v.is_open and v.namespace = s.namespace and v.fact_id = s.new_fact_id
-          and upper(v.tx_time) > p_stamp) as taken on true
-    join supersede.operation o
-      on o.namespace = s.namespace and o.stamp = taken.stamp
-     and o.verb in ('remember', 'supersede', 'amend', 'end')
-    cross join lateral unnest(
-        (supersede.moved_at(s.namespace, s.new_fact_id, taken.stamp)).lost
-        - supersede.held(s.namespace, s.new_fact_id)) as l(period)
-    where s.namespace = p_namespace and s.old_fact_id = p_old and s.stamp = p_stamp
-      and s.reason <> 'amendment' and supersede.undone_by(o.namespace, o.stamp) is null), '{}');
+return (
+    with taken as materialized (
+        select m.stamp, m.lost - supersede.held(p_namespace, s.new_fact_id) as region
+        from supersede.supersedes s
+        cross join lateral supersede.moves(p_namespace, s.new_fact_id) as m
+        where s.namespace = p_namespace and s.old_fact_id = p_old and s.stamp = p_stamp
+          and s.reason <> 'amendment' and m.stamp > p_stamp and not isempty(m.lost)
+          and (select o.verb from supersede.operation o
+               where o.namespace = p_namespace and o.stamp = m.stamp)
+              = any (array['remember', 'supersede', 'amend', 'end']))
+    select coalesce(range_agg(r), '{}')
+    from taken t
+    cross join lateral unnest(t.region) as r
+    where t.stamp = any ((
+        select supersede.standing(p_namespace, array(select s.stamp from taken s)))::timestamptz[]));
