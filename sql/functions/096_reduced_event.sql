@@ -15,4 +15,4 @@ return (
     from jsonb_each(p_event) as e
     where e.key = any (array[
         'op', 'id', 'recorded_at', 'valid_from', 'valid_to', 'asserted', 'when', 'until', 'reason',
-        'if_not_current', 'give_back', 'run', 'kind', 'trust', 'over_trust', 'based_on']));
+        'stamp', 'if_not_current', 'give_back', 'run', 'kind', 'trust', 'over_trust', 'based_on']));

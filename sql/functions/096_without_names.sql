@@ -1,5 +1,5 @@
 -- An event or a result that tells of an erased fact among others: its names give way to its id; notes, which
--- may say anything, and what an undo was selected by, are left out. Of an event only the keys that name facts
+-- may say anything, are left out. Of an event only the keys that name facts
 -- are looked at: a claim may well consist of the same letters.
 create or replace function supersede.without_names(
     p_json jsonb, p_names text[], p_fact_id uuid, p_deep boolean)
@@ -27,6 +27,6 @@ begin
             when p_deep then supersede.without_names(e.value, p_names, p_fact_id, true)
             else e.value end), '{}')
         from jsonb_each(p_json) as e
-        where e.key not in ('note', 'source', 'selection'));
+        where e.key not in ('note', 'source'));
 end
 $$;

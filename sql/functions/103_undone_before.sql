@@ -10,7 +10,10 @@ begin
     select jsonb_agg(supersede.undone_operation(
                p_namespace, supersede.instant(o.event ->> 'stamp', 'stamp'), o.result, null)
                order by o.stamp) as operations,
-           bool_and(o.event ->> 'selection' = p_selection) as same, max(o.stamp) as stamp
+           -- After an erasure it has the key, or is gone: then nobody knows that it was the same.
+           bool_and(coalesce(o.event ->> 'selection' in (
+               p_selection, supersede.keyed_digest('selection', p_selection)), false)) as same,
+           max(o.stamp) as stamp
     into v_earlier
     from supersede.operation o
     where o.namespace = p_namespace and o.verb = 'undo'
