@@ -7,7 +7,9 @@ import gzip
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -614,3 +616,42 @@ def test_who_exports_erasures_without_their_key_is_told(
     failed = run(target, "import", file, status=1)
     assert "export it with --with-erasure-key, or accept that with --unguarded-erasures" in failed.stderr
     assert run(database, "export", file, "--with-erasure-key").stderr == ""
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(store: FactStore, tmp_path: Path) -> None:
+    store.remember("one")
+    target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
+    target.write_text("old")
+    link.symlink_to(target)
+    store.export_ledger(link)
+    assert link.is_symlink()
+    assert target.read_bytes().startswith(b'{"supersede"')
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.jsonl", "target.jsonl"]
+
+
+def test_a_pipe_is_written_through_and_stays_a_pipe(store: FactStore, tmp_path: Path) -> None:
+    store.remember("one")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_bytes)
+        store.export_ledger(pipe)
+        assert read.result(timeout=60).startswith(b'{"supersede"')
+    assert pipe.is_fifo()
+
+
+def test_two_exports_to_one_file_leave_one_of_them_whole(store: FactStore, tmp_path: Path) -> None:
+    store.remember_many(f"claim number {n}" for n in range(300))
+    file = tmp_path / "ledger.jsonl"
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(store.export_ledger, file) for _ in range(4)]:
+            done.result(timeout=60)
+    assert len(list(ledger.history(file))) == 300
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.jsonl"]
+
+
+@pytest.mark.parametrize("path", ["", "a\x00b", "x" * 300], ids=["empty", "NUL", "too long"])
+def test_what_is_no_path_is_an_input_error(store: FactStore, tmp_path: Path, path: str) -> None:
+    store.remember("one")
+    with pytest.raises(InvalidInput):
+        store.export_ledger(path and str(tmp_path / path))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 
@@ -40,7 +41,7 @@ def export(
     if missing := sorted(set(namespaces or ()) - found):
         raise NamespaceNotFound(f"namespace {', '.join(map(repr, missing))} does not exist")
     home = Path(folder)
-    parts = {name: home / f".{name}.parquet.part" for name in queries.TABLES}
+    parts = {name: home / f".{name}.{uuid4().hex}.part" for name in queries.TABLES}
     counts: dict[str, int] = {}
     try:
         home.mkdir(parents=True, exist_ok=True)

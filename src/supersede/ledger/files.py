@@ -12,10 +12,11 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
+from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -53,8 +54,8 @@ def opened(file: LedgerFile, mode: Literal["rb", "wb"]) -> Iterator[BinaryIO]:
         with nullcontext(file) as given:
             yield given
         return
-    path = Path(file)
-    part = path.with_name(f".{path.name}.part") if mode == "wb" else path
+    path = _checked(file)
+    part = _part_of(path) if mode == "wb" else path
     try:
         with part.open(mode) as raw:
             if path.suffix == ".gz":
@@ -63,15 +64,43 @@ def opened(file: LedgerFile, mode: Literal["rb", "wb"]) -> Iterator[BinaryIO]:
                     yield cast("BinaryIO", packed)
             else:
                 yield raw
-        if mode == "wb":
+        if part != path:
             part.replace(path)
     except (OSError, EOFError, zlib.error) as error:
         if not isinstance(error, OSError) or isinstance(error, gzip.BadGzipFile):
             raise InvalidLedger(f"{path} is cut off, or not packed by gzip") from error
         raise InvalidInput(f"{path}: {error.strerror}") from error
     finally:
-        if mode == "wb":
-            part.unlink(missing_ok=True)
+        if part != path:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def _checked(file: str | os.PathLike[str]) -> Path:
+    """The path, a symbolic link followed: what it points to is read or replaced, and the link stays.
+
+    :raises InvalidInput: if it can be no path.
+    """
+    text = os.fspath(file)
+    if not isinstance(text, str) or not text or "\x00" in text:
+        raise InvalidInput(f"{text!r} is no path of a file")
+    try:
+        return Path(text).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"{text!r} is no path of a file") from error
+
+
+def _part_of(path: Path) -> Path:
+    """Where a file is written before it appears: of its own, since two may be written at once.
+
+    What is there and is no regular file, such as a pipe, is written to as it stands.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            return path
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be written") from error
+    return path.with_name(f".{uuid4().hex}.part")
 
 
 class Writer:
