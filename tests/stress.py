@@ -147,7 +147,7 @@ def run(plan: Plan, say: Callable[[str], None] = lambda _: None) -> Report:
         gate.wait(PATIENCE)
         say("writing and reading")
         stop.wait(plan.seconds)
-        while recorded.value < plan.answers and time.monotonic() < began + PATIENCE:
+        while recorded.value < plan.answers and time.monotonic() < began + 2 * PATIENCE:
             stop.wait(1)
         stop.set()
         for _ in range(pairs):

@@ -63,7 +63,7 @@ GUARDS: dict[str, tuple[str, str, str, str]] = {
     ),
     "the handle": (
         "sql/functions/050_repeat_of.sql",
-        "    if not found then",
+        "    if v_earlier.verb is null then",
         "    if true then",
         "test_concurrency.py -k same_event_again",
     ),
