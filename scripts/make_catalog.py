@@ -211,7 +211,7 @@ def _grants(connection: psycopg.Connection[Any], kind: str, oid: int) -> str:
 def current() -> str:
     """The page for the source tree as it is, from a database made for it."""
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
-    from servers import find_server, new_database  # type: ignore[import-not-found]
+    from servers import find_server, new_database
     from supersede import engine, migrate
 
     with find_server() as server, new_database(server, "catalog") as (_, url):

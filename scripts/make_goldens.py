@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "data" / "goldens"
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-from fakes import BagOfWords  # noqa: E402 - from this tree
-from histories import a_life, questions  # noqa: E402
-from servers import find_server, new_database  # noqa: E402
-from supersede import FactStore  # noqa: E402
+from fakes import BagOfWords
+from histories import a_life, questions
+from servers import find_server, new_database
+from supersede import FactStore
 
 
 def record(server: str, ledger: Path) -> None:

@@ -21,11 +21,12 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "schema"
 sys.path.insert(0, str(ROOT / "src"))
 
-from pydantic import BaseModel, TypeAdapter  # noqa: E402 - from this tree
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue  # noqa: E402
+from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
-from supersede.models import Answer, Basis, Withheld  # noqa: E402
-from supersede.periods import Instant, Period  # noqa: E402
+from supersede.models import Answer, Basis, Withheld
+from supersede.periods import Instant, Period
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -42,10 +43,10 @@ class Written(GenerateJsonSchema):
     def field_is_required(self, *_: object, **__: object) -> bool:
         return True
 
-    def default_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ANN401 - pydantic-core's
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401
+    def field_title_should_be_set(self, schema: object) -> bool:
         return False  # "Valid At" beside "valid_at" says nothing
 
 
@@ -127,11 +128,11 @@ def _published(schema: Schema) -> Schema:
     return {"$schema": DIALECT, **first, **named, "$defs": ours}
 
 
-def _json(kind: Any) -> Schema:  # noqa: ANN401 - whatever pydantic takes for a type
+def _json(kind: object) -> Schema:
     return TypeAdapter(kind).json_schema(mode="serialization", schema_generator=Written)
 
 
-def _named(node: Any, definitions: dict[str, Schema]) -> Any:  # noqa: ANN401 - any part of a schema
+def _named(node: JsonValue, definitions: dict[str, Schema]) -> Any:  # noqa: ANN401 - the kind that went in
     """The node with what equals a definition, from the inside out, replaced by its name."""
     if isinstance(node, list):
         return [_named(part, definitions) for part in node]

@@ -20,9 +20,9 @@ import sqlalchemy as sa
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-from fakes import BagOfWords  # noqa: E402 - from this tree
-from servers import new_database  # noqa: E402
-from supersede import Conflict, FactStore  # noqa: E402
+from fakes import BagOfWords
+from servers import new_database
+from supersede import Conflict, FactStore
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def measure(url: str, *, facts: int, pause: float) -> None:
         switches: list[float] = []
         _time_statements(store, "activate_space", switches)
         for model in (new, old):
-            with _beside(store, pause) as slowest:
+            with _Company(store, pause) as slowest:
                 started = time.perf_counter()
                 try:
                     moved = store.move_embeddings(model)
@@ -66,17 +66,17 @@ def measure(url: str, *, facts: int, pause: float) -> None:
 
 def _time_statements(store: FactStore, word: str, times: list[float]) -> None:
     @sa.event.listens_for(store._engine, "before_cursor_execute")
-    def before(connection, _cursor, statement, *_rest):  # noqa: ANN001, ANN002, ANN202
+    def before(connection: sa.Connection, _cursor: object, statement: str, *_rest: object) -> None:
         if word in statement:
             connection.info["started"] = time.perf_counter()
 
     @sa.event.listens_for(store._engine, "after_cursor_execute")
-    def after(connection, _cursor, statement, *_rest):  # noqa: ANN001, ANN002, ANN202
+    def after(connection: sa.Connection, _cursor: object, statement: str, *_rest: object) -> None:
         if word in statement:
             times.append(time.perf_counter() - connection.info["started"])
 
 
-class _beside:  # noqa: N801 - reads as a preposition
+class _Company:
     """A writer and a reader beside the block; gives their slowest calls in seconds."""
 
     def __init__(self, store: FactStore, pause: float) -> None:

@@ -28,8 +28,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from supersede.contrast import contrast, fold_claim  # noqa: E402 - from this tree
-from supersede.ports import Embedder  # noqa: E402
+from supersede.contrast import contrast, fold_claim
+from supersede.ports import Embedder
 
 DATA = ROOT / "tests" / "data"
 FLOORS = [0.10, 0.15, 0.20, 0.25, 0.28, 0.30, 0.32, 0.34, 0.36, 0.38, 0.40, 0.45, 0.50]

@@ -336,8 +336,9 @@ def test_as_root_the_default_folder_is_not_under_a_home_folder():
 
 
 @as_root
-@pytest.mark.parametrize("folder", ["/root/data", "/home/anna/data", "/home/anna"])
+@pytest.mark.parametrize("folder", ["~root/data", "/home/anna/data", "/home/anna"])
 def test_as_root_a_home_folder_is_refused_with_a_way_out(folder):
+    folder = str(Path(folder).expanduser())
     for verb in (embedded.start, embedded.stop, embedded.status, embedded.url):
         with pytest.raises(ServerUnavailable, match="SUPERSEDE_DATA_DIR"):
             verb(folder)
