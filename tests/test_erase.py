@@ -26,7 +26,7 @@ from supersede import (
     InvalidInput,
 )
 from supersede.facts import vector_text
-from supersede.models import Recorded
+from supersede.results import Recorded
 
 WHY = "asked for by law, case 7"
 SECRETS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from databases import set_clock
 from supersede import FactStore
-from supersede.models import Recorded
+from supersede.results import Recorded
 
 
 def given(recorded: Recorded) -> list[tuple[str | None, list[str]]]:

@@ -12,7 +12,7 @@ from psycopg.errors import InsufficientPrivilege
 
 from databases import dump, execute, query
 from supersede import Erased, FactStore, InvalidInput, OutOfOrder, PrivilegeMissing
-from supersede.models import Recorded
+from supersede.results import Recorded
 from supersede.settings import normalise_url
 
 ROLES = ["supersede_reader", "supersede_writer", "supersede_importer", "supersede_analyst"]

@@ -47,8 +47,9 @@ if TYPE_CHECKING:
         UnsafeIsolation,
     )
     from supersede.ledger import LedgerSummary
-    from supersede.models import Answer, Basis, Certificate, Fact, Recorded, Verification
+    from supersede.models import Answer, Basis, Fact, Verification
     from supersede.periods import NO_END, NO_START, Period
+    from supersede.results import Certificate, Recorded
     from supersede.spaces import EmbeddingSpace, Moved
     from supersede.store import FactStore
     from supersede.timelines import Diff, History, Lineage
@@ -60,7 +61,8 @@ _HOMES = {
     "store": ["FactStore"],
     "aio": ["AsyncFactStore"],
     "periods": ["NO_END", "NO_START", "Period"],
-    "models": ["Answer", "Basis", "Certificate", "Fact", "Recorded", "Verification"],
+    "models": ["Answer", "Basis", "Fact", "Verification"],
+    "results": ["Certificate", "Recorded"],
     "spaces": ["EmbeddingSpace", "Moved"],
     "ledger": ["LedgerSummary"],
     "timelines": ["Diff", "History", "Lineage"],

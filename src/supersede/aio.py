@@ -21,10 +21,11 @@ from supersede.bulk import OutOfOrderPolicy, Progress, Writer
 from supersede.embedding import Embedding
 from supersede.events import FactLike
 from supersede.filling import AsyncEmbeddings
-from supersede.models import Answer, Basis, Fact, Recorded, Verification
+from supersede.models import Answer, Basis, Fact, Verification
 from supersede.periods import InstantLike, PeriodLike
 from supersede.ports import Embedder
 from supersede.questions import Which
+from supersede.results import Recorded
 from supersede.settings import Settings
 from supersede.timelines import Diff, History, Lineage
 from supersede.transfers import AsyncTransfers

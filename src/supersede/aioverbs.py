@@ -12,8 +12,9 @@ from supersede import engine as db
 from supersede import events
 from supersede.bulk import Writer
 from supersede.events import BasedOn, Call, Content, FactLike, Source
-from supersede.models import Cardinality, Reason, Recorded
+from supersede.models import Reason
 from supersede.periods import InstantLike, Unbounded
+from supersede.results import Cardinality, Recorded
 from supersede.undoing import AsyncUndo, Work
 from supersede.undone import Undoing
 from supersede.verbs import IfNotCurrent, Made

@@ -19,7 +19,7 @@ from supersede import attempts, events, facts
 from supersede import engine as db
 from supersede.embedding import Embedding
 from supersede.errors import InvalidInput, SupersedeError
-from supersede.models import Recorded
+from supersede.results import Recorded
 
 OutOfOrderPolicy = Literal["refuse", "next_stamp"]
 Progress = Callable[[int], None]

@@ -12,9 +12,9 @@ from supersede.adapters import vectors
 from supersede.errors import DimensionMismatch, EmbedderError, EmbedderUnavailable, SchemaOutOfDate
 from supersede.facts import NO_VECTOR, Space, Vector
 from supersede.logs import get_logger
-from supersede.models import Recorded
 from supersede.ports import Embedder, WindowedEmbedder
 from supersede.questions import Asked
+from supersede.results import Recorded
 
 _log = get_logger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, get_args
 from uuid import UUID
 
 from supersede.errors import InvalidInput
-from supersede.models import Answer, Basis, Fact, Reason, Recorded, Related, Trust
+from supersede.models import Answer, Basis, Fact, Reason, Related, Trust
 from supersede.periods import (
     NO_END,
     NO_START,
@@ -24,6 +24,7 @@ from supersede.periods import (
     format_instant,
     parse_instant,
 )
+from supersede.results import Recorded
 
 FactLike = Fact | Recorded | Related | UUID | str
 """A fact, or its id, or one of its refs."""

@@ -10,11 +10,7 @@ import sqlalchemy as sa
 
 from supersede import facts, queries
 from supersede.errors import InvalidPeriod
-from supersede.models import (
-    Edge,
-    Fact,
-    Related,
-)
+from supersede.models import Edge, Fact, Related
 from supersede.periods import Period
 from supersede.queries import Scope
 from supersede.reads import now, points

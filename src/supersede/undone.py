@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from supersede.models import Frozen, Given, LeftAlone
+from supersede.models import Frozen
 from supersede.periods import Instant
+from supersede.results import Given, LeftAlone
 
 Skipped = Literal["history", "already_undone", "undo_of_selected"]
 

@@ -16,8 +16,9 @@ from supersede.bulk import Writer
 from supersede.errors import SupersedeError
 from supersede.events import BasedOn, Call, Content, FactLike, Source
 from supersede.logs import get_logger
-from supersede.models import Cardinality, Reason, Recorded
+from supersede.models import Reason
 from supersede.periods import InstantLike, Unbounded
+from supersede.results import Cardinality, Recorded
 from supersede.undoing import Undo, Work
 from supersede.undone import Undoing
 

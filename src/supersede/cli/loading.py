@@ -25,8 +25,8 @@ from supersede.cli.session import Session
 from supersede.errors import EmbedderUnavailable, InvalidInput, SupersedeError
 
 if TYPE_CHECKING:
-    from supersede.models import Recorded
     from supersede.ports import Embedder
+    from supersede.results import Recorded
     from supersede.store import FactStore
 
 

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from supersede.cli.ending import in_options
-from supersede.models import Fact, Recorded, Related
+from supersede.models import Fact, Related
 from supersede.periods import Period, format_instant, format_short
+from supersede.results import Recorded
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -18,7 +18,7 @@ from supersede.cli.session import Session
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from supersede.models import Given, LeftAlone
+    from supersede.results import Given, LeftAlone
     from supersede.undone import Undoing, UndoneOperation
 
 _LEFT_ALONE = {

@@ -13,7 +13,7 @@ from supersede.cli.ending import Misused
 from supersede.cli.session import Session
 
 if TYPE_CHECKING:
-    from supersede.models import Recorded
+    from supersede.results import Recorded
     from supersede.store import FactStore
 
 _PANEL = "Write"

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from supersede import queries
 from supersede.facts.rows import NO_VECTOR, Space, Vector
-from supersede.models import Recorded
+from supersede.results import Recorded
 from supersede.undone import Undoing
 
 # Verbs whose SQL function takes a vector.

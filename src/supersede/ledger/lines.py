@@ -7,8 +7,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
-from supersede.models import Cardinality, EdgeReason, Frozen, Share, Text, Trust
+from supersede.models import EdgeReason, Frozen, Share, Text, Trust
 from supersede.periods import Instant, Period
+from supersede.results import Cardinality
 
 
 class Strict(Frozen):
